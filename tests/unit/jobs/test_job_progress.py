@@ -91,7 +91,7 @@ def test_reading_is_half_of_the_progress(read: int, total: int, done: int, perce
 
 
 def test_a_success_has_full_progress() -> None:
-    """A job with nothing to do shows 100; a failed one shows how far it came."""
+    """A job with nothing to do shows 100; a failed one shows its last progress."""
     assert JobProgress().status(started=5, finished=9).progress == 100
     progress = JobProgress(total=4, done=1)
     progress.fail("boom")
@@ -154,7 +154,7 @@ def test_summary_has_one_entry_a_resource() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(list(Effect)), st.booleans())))
 def test_total_is_the_sum_of_the_counters(effects: list[tuple[Effect, bool]]) -> None:
-    """No result is lost or counted twice."""
+    """The totals of a summary count each result once."""
     progress = JobProgress(total=len(effects))
     for effect, fails in effects:
         progress.record(file_result(effect, error="x" if fails else ""))

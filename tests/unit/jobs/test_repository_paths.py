@@ -7,7 +7,7 @@ import pytest
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 
-CHARACTERS = "path contains invalid characters"
+INVALID_CHARACTERS = "path contains invalid characters"
 HIDDEN_ERROR = "path contains hidden file or directory (starting with dot)"
 TRAVERSAL = "path contains traversal attempt (./ or ../)"
 
@@ -46,12 +46,12 @@ def test_safe_path_is_accepted(path: str) -> None:
         ("a%252525%2525252eb.json", "path contains %2525252e"),
         ("a%00b.json", "path contains %00"),
         ("a%0Ab.json", "path contains %0A"),
-        ("path\\to\\file.json", CHARACTERS),
-        ("path/to/\u202egpj.json", CHARACTERS),
-        ("path/a\nb.json", CHARACTERS),
-        ("path/a\x7fb.json", CHARACTERS),
-        ("path/a\u200bb.json", CHARACTERS),
-        ("path/a\u2028b.json", CHARACTERS),
+        ("path\\to\\file.json", INVALID_CHARACTERS),
+        ("path/to/\u202egpj.json", INVALID_CHARACTERS),
+        ("path/a\nb.json", INVALID_CHARACTERS),
+        ("path/a\x7fb.json", INVALID_CHARACTERS),
+        ("path/a\u200bb.json", INVALID_CHARACTERS),
+        ("path/a\u2028b.json", INVALID_CHARACTERS),
         ("path//to/../file.json", "path contains double slashes"),
         ("/etc/" + "d/" * 9, "not relative"),
         ("../.path/file.json", TRAVERSAL),
@@ -88,10 +88,10 @@ def test_the_suffix_decides_what_is_a_resource(path: str, is_resource: bool) -> 
 
 
 def test_plan_order_is_deepest_first_then_by_name() -> None:
-    """A folder comes after everything that is deeper."""
+    """Paths of a plan are ordered by depth, the deepest first, and then by name. A folder comes after everything below it."""
     expected = ["zzz/longest/path/here.json", "x/y/file.json", "x/y/z/", "folder1/a.json", "short/file.yml", "a.json", "folder1/"]
-    for given_order in permutations(expected, len(expected)):
-        assert sorted(given_order, key=paths.plan_order) == expected
+    for unsorted_paths in permutations(expected):
+        assert sorted(unsorted_paths, key=paths.plan_order) == expected
 
 
 def test_directories_lead_from_a_path_to_the_root() -> None:
@@ -125,5 +125,5 @@ def test_a_relative_path_can_be_joined_again(directory: str, path: str, full_pat
 
 @pytest.mark.parametrize("path", ["x", "xy/a.json", "a/x/b.json", "", "X/a.json"])
 def test_paths_outside_have_no_relative_path(path: str) -> None:
-    """A common prefix of the name does not suffice."""
+    """A path outside of the directory has no relative path, even if its name starts with that of the directory."""
     assert paths.relative_to("x", path) == ""

@@ -13,7 +13,7 @@ from dashwright.common.jobs.selection import ALL_FILES, Pattern, Selection
 
 
 @pytest.mark.parametrize(
-    ("pattern", "covered", "others"),
+    ("pattern", "matching", "not_matching"),
     [
         ("*.json", ["a.json", "x/y/a.json"], ["a.yaml", "a.json.md"]),
         ("node_modules", ["node_modules/a.json", "x/node_modules/y/a.json", "node_modules"], ["node_modules2/a.json"]),
@@ -28,10 +28,10 @@ from dashwright.common.jobs.selection import ALL_FILES, Pattern, Selection
         ("**", ["a.json", "x/y.json"], []),
     ],
 )
-def test_patterns_work_as_in_a_gitignore(pattern: str, covered: list[str], others: list[str]) -> None:
+def test_patterns_work_as_in_a_gitignore(pattern: str, matching: list[str], not_matching: list[str]) -> None:
     parsed = Pattern.parse(pattern)
-    assert [path for path in covered if not parsed.matches(path)] == []
-    assert [path for path in others if parsed.matches(path)] == []
+    assert [path for path in matching if not parsed.matches(path)] == []
+    assert [path for path in not_matching if parsed.matches(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_invalid_patterns_are_refused(pattern: str, reason: str) -> None:
 def test_exclude_takes_precedence() -> None:
     """Without include all files are selected; exclude takes precedence."""
     assert ALL_FILES.includes("any/thing.json")
-    chosen = Selection.from_patterns(["dashboards/**", "*.yaml"], ["**/old/"])
+    selection = Selection.from_patterns(["dashboards/**", "*.yaml"], ["**/old/"])
     assert [
-        path for path in ("dashboards/a.json", "x/b.yaml", "dashboards/old/a.json", "c.json", "old/b.yaml") if chosen.includes(path)
+        path for path in ("dashboards/a.json", "x/b.yaml", "dashboards/old/a.json", "c.json", "old/b.yaml") if selection.includes(path)
     ] == [
         "dashboards/a.json",
         "x/b.yaml",
@@ -71,9 +71,9 @@ LISTS = st.lists(st.builds(str.__add__, PATTERNS, st.sampled_from(["", "/"])), m
 @given(FILES, LISTS, LISTS)
 def test_files_are_selected_only_in_selected_directories(file: str, include: list[str], exclude: list[str]) -> None:
     """No selected file is in a directory that is skipped."""
-    chosen = Selection.from_patterns(include, exclude)
-    if chosen.includes(file):
-        assert all(chosen.includes(directory) for directory in paths.directories(file))
+    selection = Selection.from_patterns(include, exclude)
+    if selection.includes(file):
+        assert all(selection.includes(directory) for directory in paths.directories(file))
 
 
 @given(FILES, PATTERNS)
@@ -82,16 +82,17 @@ def test_a_pattern_equals_its_regular_expression(file: str, pattern: str) -> Non
     """A pattern with a slash matches the same paths as a regular expression, if one can represent it."""
     if "/" not in pattern:
         return
+    # Several final ``/**`` have the meaning of one.
     pattern = re.sub(r"(/\*\*)+$", "/**", pattern)
     text = re.escape(pattern.removesuffix("/**")).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*")
     text = text.replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
     is_below = re.fullmatch(text + "/.*", file) is not None
-    itself = not pattern.endswith("/**") and re.fullmatch(text, file) is not None
-    assert Pattern.parse(pattern).matches(file) == (is_below or itself)
+    is_equal = not pattern.endswith("/**") and re.fullmatch(text, file) is not None
+    assert Pattern.parse(pattern).matches(file) == (is_below or is_equal)
 
 
 def test_matching_takes_linear_time() -> None:
-    """Neither the number of stars nor the length of the name matters."""
+    """A pattern is matched in linear time, for any number of stars and any length of the name."""
     pattern = Pattern.parse("*a" * 200 + "b")
     started = time.perf_counter()
     assert not pattern.matches("a" * 1000)

@@ -1,4 +1,4 @@
-"""Small doubles of the sync's ports, and helpers to build trees."""
+"""Fakes of the ports of a sync, and functions that run a sync or preview with them."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
@@ -43,11 +43,11 @@ def folder_key(name: str) -> Key:
     return Key("folder.grafana.app", "folders", name)
 
 
-def classic(name: str, title: str = "A title") -> bytes:
+def dashboard_file(name: str, title: str = "A title") -> bytes:
     return orjson.dumps({"uid": name, "title": title, "panels": []})
 
 
-class Tree:
+class Checkout:
     """A checkout in memory: path to bytes; a path that ends in ``/`` is an empty directory."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
@@ -71,7 +71,7 @@ class Tree:
         def read(path: str) -> File:
             self.reads.append(path)
             if path not in self.files:
-                raise NotFound("file went away")
+                raise NotFound("file was deleted")
             return File(self.files[path], _checksum(self.files[path]))
 
         return read
@@ -82,7 +82,7 @@ class Tree:
         yield lambda path, _: read(path)
 
 
-class Revision(Tree):
+class Revision(Checkout):
     """A commit in memory that follows the one with the next lower number. Directories exist while they hold files, as in git."""
 
     def __init__(self, number: int, files: Mapping[str, bytes], before: Mapping[str, bytes]) -> None:
@@ -95,8 +95,8 @@ class Revision(Tree):
         return str(self.number)
 
     async def entries(self) -> Sequence[Entry]:
-        reached = {path for file in self.files for path in _directories_and_file(file)}
-        return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
+        entry_paths = {path for file in self.files for path in _directories_and_file(file)}
+        return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in entry_paths]
 
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         if since != str(self.number - 1):
@@ -123,7 +123,7 @@ def _checksum(body: bytes) -> str:
 class Store:
     """The stored objects of one namespace. ``commit`` is the commit that the last sync stored completely.
 
-    ``apply`` checks that each change is possible when it comes, and makes all changes or none.
+    ``apply`` checks that each change is possible in its order, and makes all changes or none.
     """
 
     objects: dict[Key, Write] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Store:
     failure: DashwrightError | None = None
     commit: str = ""
     quarantine: dict[str, QuarantinedFile] = field(default_factory=dict)
-    most_created: int = 1000
+    max_created: int = 1000
 
     async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
         return [_managed(write) for write in self.objects.values() if write.annotations.get(MANAGER_ID) == repository]
@@ -151,39 +151,39 @@ class Store:
         return {key: document(self.objects[key]) for key in keys if key in self.objects}
 
     async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
-        return "too many" if created > self.most_created else ""
+        return "too many" if created > self.max_created else ""
 
     async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
-        after, taken = dict(self.objects), []
+        after, applied = dict(self.objects), []
         async for change in changes:
-            taken.append(change)
+            applied.append(change)
             if isinstance(change, Removal):
-                assert not any(write.folder == change.key.name for write in after.values()), "a folder is emptied before it goes"
+                assert not any(write.folder == change.key.name for write in after.values()), "a folder is removed before its content"
                 del after[change.key]
             else:
                 assert change.is_new == (change.key not in after)
-                assert not change.folder or folder_key(change.folder) in after, "a folder is there before its content"
+                assert not change.folder or folder_key(change.folder) in after, "a folder is created after its content"
                 after[change.key] = change
         if self.failure:
             raise self.failure
         self.objects = after
-        self.applied.append(taken)
+        self.applied.append(applied)
         await self.store_snapshot(snapshot)
 
     async def store_snapshot(self, snapshot: Snapshot) -> None:
         assert snapshot.base_commit in (None, self.commit)
         self.commit = snapshot.commit
-        staying = {
+        unexamined = {
             path: item
             for path, item in self.quarantine.items()
             if snapshot.examined_paths is not None and path not in snapshot.examined_paths
         }
-        self.quarantine = staying | {item.path: item for item in snapshot.quarantined}
+        self.quarantine = unexamined | {item.path: item for item in snapshot.quarantined}
 
-    def put(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
-        """Store an object that another client created before."""
+    def store_unrelated(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
+        """Store an object that was not created by a sync of the repository."""
         key = folder_key(name) if folder else dashboard_key(name)
-        self.objects[key] = Write(key, "Any", "v0alpha1", Extract("Theirs"), "", b"{}", is_new=True, annotations=annotations or {})
+        self.objects[key] = Write(key, "Any", "v0alpha1", Extract("Unrelated"), "", b"{}", is_new=True, annotations=annotations or {})
         return self.objects[key]
 
     def dashboards(self) -> dict[str, Write]:
@@ -222,23 +222,23 @@ class Messages:
     """A reporter that records each new message and the highest percentage."""
 
     def __init__(self) -> None:
-        self.seen: list[str] = []
+        self.texts: list[str] = []
         self.percents: list[float] = []
 
     async def report(self, progress: JobProgress) -> None:
-        if not self.seen or self.seen[-1] != progress.message:
-            self.seen.append(progress.message)
+        if not self.texts or self.texts[-1] != progress.message:
+            self.texts.append(progress.message)
         self.percents.append(progress.percent)
 
 
-async def run_preview(tree: Tree, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True) -> Preview:
+async def run_preview(checkout: Checkout, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True) -> Preview:
     job = SyncJob("default", REPOSITORY, "The team", target, enabled=True)
     with FileSpool() as spool:
-        return await preview(job, tree, store, SyncTools(spool, AdmissionSettings()), with_items=with_items)
+        return await preview(job, checkout, store, SyncTools(spool, AdmissionSettings()), with_items=with_items)
 
 
 async def run_sync(
-    files: Mapping[str, bytes] | Tree,
+    files: Mapping[str, bytes] | Checkout,
     store: Store,
     *,
     target: SyncTarget = SyncTarget.INSTANCE,
@@ -248,8 +248,8 @@ async def run_sync(
     since: str = "",
 ) -> JobProgress:
     """Run a sync; ``since`` is the commit that is stored already."""
-    tree = files if isinstance(files, Tree) else Tree(files)
+    checkout = files if isinstance(files, Checkout) else Checkout(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:
-        difference = await tree.difference_since(since, store.quarantine.keys()) if since else None
-        return await sync(job, tree, store, messages or Messages(), SyncTools(spool, AdmissionSettings()), difference)
+        difference = await checkout.difference_since(since, store.quarantine.keys()) if since else None
+        return await sync(job, checkout, store, messages or Messages(), SyncTools(spool, AdmissionSettings()), difference)

@@ -50,7 +50,7 @@ def _rename(index: int, path: str) -> Edit:
 
 
 def _move(source: str, target: str) -> Edit:
-    """Move a whole directory; files at its new place are deleted."""
+    """Move a whole directory, and delete files that are at its new paths."""
 
     def edit(files: Files) -> Files:
         if not source or target.startswith(source):
@@ -69,7 +69,7 @@ def _pick(files: Files, index: int) -> str:
 
 
 def histories(bodies: st.SearchStrategy[bytes], *, with_odd_names: bool) -> st.SearchStrategy[list[Files]]:
-    """Draw revisions of a tree. ``odd``: with names that are refused."""
+    """Return a strategy for revisions of a tree, whose files have the ``bodies``, and some of them names that a sync refuses."""
     paths = st.one_of(*[PATHS] * 9, _ODD_PATHS) if with_odd_names else PATHS
     index = st.integers(0, 20)
     edits = st.one_of(

@@ -35,32 +35,32 @@ def report(*files: FileReport, skipped: int = 0, problems: tuple[str, ...] = ())
     return Report("The team", COMMIT, files, skipped, problems)
 
 
-def lines(reported: Report) -> list[str]:
-    return comment_text(reported).splitlines()
+def comment_lines(report: Report) -> list[str]:
+    return comment_text(report).splitlines()
 
 
 def test_only_the_first_files_have_links() -> None:
     """The first files have links and the others are counted, in Grafana's words."""
-    reported = lines(report(update_report("aaa.json"), update_report("bbb.json"), skipped=5))
-    assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in reported
-    assert "See the [original](https://dash/d/bbb) and [preview](https://dash/preview) of bbb.json." in reported
-    assert reported[-1] == "and 5 more files"
+    lines = comment_lines(report(update_report("aaa.json"), update_report("bbb.json"), skipped=5))
+    assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in lines
+    assert "See the [original](https://dash/d/bbb) and [preview](https://dash/preview) of bbb.json." in lines
+    assert lines[-1] == "and 5 more files"
 
 
 def test_pictures_before_and_after_are_side_by_side() -> None:
     """The pictures before and after a change are next to each other, before the links."""
-    reported = lines(report(update_report("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
-    start = reported.index("### Side by Side Comparison of file.json")
-    assert reported[start + 2 : start + 5] == [
+    lines = comment_lines(report(update_report("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
+    start = lines.index("### Side by Side Comparison of file.json")
+    assert lines[start + 2 : start + 5] == [
         "| Before | After |",
         "| --- | --- |",
         "| ![Before](https://dash/1.png) | ![Preview](https://dash/2.png) |",
     ]
-    assert reported[start + 6].startswith("See the [original]")
+    assert lines[start + 6].startswith("See the [original]")
 
 
-def test_ten_files_are_reported_the_rest_is_counted() -> None:
-    """Fourteen files change; four of them are in the table only."""
+def test_at_most_ten_files_are_reported_in_detail() -> None:
+    """If fourteen files change, ten are reported in detail; four are in the table only, and are counted."""
     text = comment_text(report(*(update_report(f"{index:02}.json") for index in range(14))))
     assert text.count("See the [original]") == 10
     assert text.endswith("and 4 more files\n")
@@ -111,7 +111,7 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reported", "expected"),
+    ("changes", "expected"),
     [
         (report(), "no dashboard changes"),
         (report(update_report("a.json"), update_report("b.json"), skipped=3), "2 updated, 3 not reviewed"),
@@ -119,14 +119,14 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
         (report(FileReport("a.json", PlannedAction.CREATE, problems=["refers to B, which is missing"])), "1 created, 1 with problems"),
     ],
 )
-def test_the_text_of_a_commit_status_has_one_line(reported: Report, expected: str) -> None:
+def test_the_text_of_a_commit_status_has_one_line(changes: Report, expected: str) -> None:
     """The text of a commit status has one line of 140 characters at most, which hosts accept."""
-    assert status_text(reported) == expected
+    assert status_text(changes) == expected
     assert len(status_text(report(problems=("x" * 500,)))) == 140
 
 
-def test_a_comment_ends_before_the_host_refuses_it() -> None:
-    """Blocks that do not fit are left out and counted, and no block is cut."""
+def test_the_length_of_a_comment_is_limited() -> None:
+    """A comment has at most the length that hosts accept. Further files are counted, and no block is cut."""
     panels = [{"id": index, "title": "`" * 90, "targets": [{"refId": "A", "expr": "|" * 5000}]} for index in range(500)]
     comparison = compare({}, {"title": "@" * 5000, "panels": panels})
     files = [
@@ -159,7 +159,7 @@ TEXTS = st.text(max_size=80) | st.lists(
 @example(*HOSTILE_TEXTS[3:6])
 @example(*HOSTILE_TEXTS[5:8])
 def test_no_text_of_users_becomes_markdown(title: str, path: str, problem: str) -> None:
-    """A Markdown parser finds the headings, tables and links of the comment, and no other tag, mention or reference."""
+    """A Markdown parser finds only the headings, tables and links of the comment, and no tag, mention or reference of a user's text."""
     comparison = Comparison(
         [Detail(path, title, problem), Detail("a", "x" + title * 20, path * 20)],
         [Detail(problem, title, path)],

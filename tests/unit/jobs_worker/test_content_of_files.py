@@ -14,10 +14,10 @@ from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 from dashwright.jobs_worker.domain.files.content import file_tree, read_content, updated_tree, write_content
 
-HEAD = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard"}
+API_VERSION_AND_KIND = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard"}
 
 
-def kept_tree(tree: Any) -> Any:
+def tree_of_file(tree: Any) -> Any:
     return file_tree(tree, "default", lambda: "x7")
 
 
@@ -36,23 +36,23 @@ def test_server_fields_are_omitted() -> None:
     }
     labels = {"team": "a", "grafana.app/deprecatedInternalID": "7"}
     metadata = {"uid": "u", "resourceVersion": "9", "labels": labels, "annotations": annotations, "name": "n", "namespace": "default"}
-    sent = {**HEAD, "metadata": metadata, "spec": {"id": 1, "uid": "u", "title": "T", "version": 3}, "status": {}, "x": 1}
-    assert kept_tree(sent) == {
-        **HEAD,
+    sent = {**API_VERSION_AND_KIND, "metadata": metadata, "spec": {"id": 1, "uid": "u", "title": "T", "version": 3}, "status": {}, "x": 1}
+    assert tree_of_file(sent) == {
+        **API_VERSION_AND_KIND,
         "metadata": {"labels": {"team": "a"}, "annotations": {"mine": "1"}, "name": "n"},
         "spec": {"title": "T"},
         "x": 1,
     }
-    assert kept_tree({"id": 1, "uid": "u", "title": "T", "version": 3}) == {"uid": "u", "title": "T"}
+    assert tree_of_file({"id": 1, "uid": "u", "title": "T", "version": 3}) == {"uid": "u", "title": "T"}
 
 
 def test_a_layout_keeps_its_fields() -> None:
     spec = {"title": "T", "elements": {}, "version": 3}
-    assert kept_tree({**HEAD, "spec": spec})["spec"] == spec
+    assert tree_of_file({**API_VERSION_AND_KIND, "spec": spec})["spec"] == spec
 
 
 def test_a_wrong_namespace_is_kept_for_validation() -> None:
-    assert kept_tree({**HEAD, "metadata": {"namespace": "org-9"}})["metadata"] == {"namespace": "org-9"}
+    assert tree_of_file({**API_VERSION_AND_KIND, "metadata": {"namespace": "org-9"}})["metadata"] == {"namespace": "org-9"}
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_a_wrong_namespace_is_kept_for_validation() -> None:
     [({"generateName": "a-"}, "a-x7"), ({"generateName": "a-", "name": "n"}, "n"), ({"name": "n"}, "n"), ({}, None)],
 )
 def test_generate_name_creates_a_name(metadata: dict[str, Any], name: str | None) -> None:
-    assert kept_tree({**HEAD, "metadata": metadata})["metadata"] == ({"name": name} if name else {})
+    assert tree_of_file({**API_VERSION_AND_KIND, "metadata": metadata})["metadata"] == ({"name": name} if name else {})
 
 
 def test_a_name_that_is_not_a_text_is_refused() -> None:
     with pytest.raises(Invalid, match=r"metadata\.generateName"):
-        kept_tree({**HEAD, "metadata": {"generateName": 7}})
+        tree_of_file({**API_VERSION_AND_KIND, "metadata": {"generateName": 7}})
 
 
 @pytest.mark.parametrize("path", ["a.json", "a.yaml", "a.yml"])
@@ -87,7 +87,7 @@ trees = st.dictionaries(
 @given(before=trees, spec=trees)
 def test_a_rewritten_file_has_the_new_spec(before: dict[str, Any], spec: dict[str, Any]) -> None:
     """Nothing of the old spec remains, and common fields keep the old order."""
-    for old in ({**HEAD, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
+    for old in ({**API_VERSION_AND_KIND, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
         new = updated_tree(old, edited_object(json.dumps({"title": "T", **spec})), with_name=False)
         body = new["spec"] if "spec" in new else {key: value for key, value in new.items() if key != "uid"}
         assert json_equal(body, {"title": "T", **spec})
@@ -114,22 +114,22 @@ def test_an_indent_makes_no_file_too_large() -> None:
 
 
 def test_a_classic_file_becomes_a_resource_if_its_form_has_no_place_for_a_field() -> None:
-    """Labels, annotations and layouts need a resource; otherwise the form is kept, with a name if the path no longer gives it."""
+    """Labels, annotations and layouts need a resource. Otherwise the form is kept, with a uid if the path does not imply the name."""
     before = {"title": "T", "panels": []}
     assert updated_tree(before, edited_object('{"title":"U"}'), with_name=False) == {"title": "U", "uid": "n"}
     assert updated_tree(before, edited_object('{"title":"U","panels":[]}'), with_name=False) == {"title": "U", "panels": []}
     assert updated_tree(before, edited_object('{"title":"U","panels":[]}'), with_name=True) == {"title": "U", "panels": [], "uid": "n"}
     labelled = updated_tree(before, edited_object('{"title":"U"}', labels={"team": "a"}), with_name=False)
-    classic = {**HEAD, "apiVersion": "dashboard.grafana.app/v0alpha1"}
+    classic = {**API_VERSION_AND_KIND, "apiVersion": "dashboard.grafana.app/v0alpha1"}
     assert labelled == {**classic, "metadata": {"name": "n", "labels": {"team": "a"}}, "spec": {"title": "U"}}
-    laid_out = updated_tree(before, edited_object('{"title":"U","elements":{}}', version="v2alpha1"), with_name=False)
-    assert (laid_out["apiVersion"], laid_out["metadata"]) == ("dashboard.grafana.app/v2alpha1", {"name": "n"})
+    with_layout = updated_tree(before, edited_object('{"title":"U","elements":{}}', version="v2alpha1"), with_name=False)
+    assert (with_layout["apiVersion"], with_layout["metadata"]) == ("dashboard.grafana.app/v2alpha1", {"name": "n"})
 
 
 def test_a_resource_keeps_its_version_while_its_body_is_the_same_in_all() -> None:
     """The version of a file changes only when a layout is added or removed, because other programs read the file by its version."""
-    body, laid_out = {"title": "T", "panels": []}, {"title": "T", "elements": {}}
-    for before, after, version in ((body, body, "v1beta1"), (body, laid_out, "v2alpha1"), (laid_out, body, "v2alpha1")):
-        file = {**HEAD, "metadata": {"name": "n"}, "spec": before}
+    body, with_layout = {"title": "T", "panels": []}, {"title": "T", "elements": {}}
+    for before, after, version in ((body, body, "v1beta1"), (body, with_layout, "v2alpha1"), (with_layout, body, "v2alpha1")):
+        file = {**API_VERSION_AND_KIND, "metadata": {"name": "n"}, "spec": before}
         new = updated_tree(file, edited_object(json.dumps({**after, "title": "U"}), version="v2alpha1"), with_name=False)
         assert new["apiVersion"] == f"dashboard.grafana.app/{version}"

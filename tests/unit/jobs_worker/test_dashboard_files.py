@@ -12,10 +12,10 @@ from dashwright.jobs_worker.domain.resource import Resource, ResourceReader, res
 
 READER = ResourceReader("default", "team-repo", AdmissionSettings(), max_file_bytes=2000)
 
-CLASSIC = (
+CLASSIC_DASHBOARD = (
     r'{"title": "T\n", "uid": "c", "tags": ["a", "é"], "panels": [{"libraryPanel": {"uid": "shared"}}], "z": 1.50, "text": "a\n\u0000"}'
 )
-NATIVE = """{
+DASHBOARD_RESOURCE = """{
     "apiVersion": "dashboard.grafana.app/v2alpha1",
     "kind": "Dashboard",
     "metadata": {"name": "n", "labels": {"l": "1"}, "annotations": {"a": "2\\n"}},
@@ -48,7 +48,7 @@ def test_classic_dashboard_without_uid_is_named_by_its_path(uid: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v2alpha1"])
-def test_native_dashboard_keeps_its_version(version: str) -> None:
+def test_a_dashboard_resource_keeps_its_version(version: str) -> None:
     """A dashboard of each served version is stored unchanged."""
     resource = read_dashboard_file(resource_text(version))
     assert (resource.version, resource.key.name, resource.spec) == (version, "n", b'{"title":"T"}')
@@ -60,7 +60,7 @@ def test_a_layout_spec_is_unchanged() -> None:
     assert read_dashboard_file(resource_text("v2alpha1", spec=spec)).spec == spec.encode()
 
 
-def test_native_dashboard_without_name_is_named_by_its_path() -> None:
+def test_a_dashboard_resource_without_name_is_named_by_its_path() -> None:
     """Metadata may be missing; ``generateName`` does not count as a name."""
     for metadata in ("{}", "null", '{"generateName": "x-"}'):
         assert read_dashboard_file(resource_text(metadata=metadata)).key.name == object_name("team-repo", "a/b.json")
@@ -131,12 +131,12 @@ def test_file_obeys_the_rules_of_dashboards(body: str, reason: str) -> None:
 
 
 def test_file_over_the_limit_is_refused_unread() -> None:
-    """The limit is on the bytes of the file, and exact."""
-    fitting = '{"title": "T", "uid": "u", "a": "' + "x" * (2000 - 35) + '"}'
-    assert len(fitting) == 2000
-    read_dashboard_file(fitting)
+    """A file of exactly the limit of bytes is read, and a larger one is refused before it is parsed."""
+    largest = '{"title": "T", "uid": "u", "a": "' + "x" * (2000 - 35) + '"}'
+    assert len(largest) == 2000
+    read_dashboard_file(largest)
     with pytest.raises(TooLarge, match="file has 2001 bytes, at most 2000"):
-        read_dashboard_file(fitting + " ")
+        read_dashboard_file(largest + " ")
 
 
 @given(st.binary(max_size=80) | st.text(max_size=80).map(lambda text: orjson.dumps({"title": text, "uid": text, "panels": text})))
@@ -157,7 +157,7 @@ def test_a_layout_in_a_file_is_stored_as_the_newest_version() -> None:
 
 
 def test_a_file_of_v1beta1_is_validated() -> None:
-    """The rules of requests in that version apply; the message has the field."""
+    """A file of v1beta1 is validated by the rules of requests in that version. The message names the field."""
     with pytest.raises(Invalid, match=r"spec\.editable"):
         read_dashboard_file(resource_text("v1beta1", spec='{"title": "T", "editable": "elephant"}'))
     assert read_dashboard_file(resource_text("v0alpha1", spec='{"title": "T", "editable": "elephant"}')).version == "v0alpha1"
@@ -165,19 +165,19 @@ def test_a_file_of_v1beta1_is_validated() -> None:
 
 @pytest.mark.parametrize("metadata", [r'{"labels": {"a": "\ud800"}}', r'{"annotations": {"a": "b\u0000"}}', r'{"labels": {"\udfff": ""}}'])
 def test_texts_that_cannot_be_stored_are_a_fault_of_the_file(metadata: str) -> None:
-    """The fault concerns this file only: the sync continues."""
+    """Texts that cannot be stored are a fault of their file only, so the sync continues."""
     with pytest.raises(Invalid):
         read_dashboard_file(resource_text(metadata=metadata))
 
 
 def test_metadata_is_bounded() -> None:
-    """The limits are those of requests."""
+    """Metadata of a file has the limits of metadata in requests."""
     reader = ResourceReader("default", "team-repo", AdmissionSettings())
     with pytest.raises(TooLarge, match="keep notes"):
         reader.read("a.json", resource_text(metadata=f'{{"labels": {{"a": "{"x" * 300_000}"}}}}').encode())
 
 
-@pytest.mark.parametrize("body", [CLASSIC, NATIVE], ids=["classic", "native"])
+@pytest.mark.parametrize("body", [CLASSIC_DASHBOARD, DASHBOARD_RESOURCE], ids=["classic", "resource"])
 def test_a_packed_resource_is_unpacked(body: str) -> None:
     """A packed resource is restored exactly, including the whitespace of its spec."""
     resource = read_dashboard_file(body)

@@ -1,4 +1,4 @@
-"""A checkout of a local folder: everything in it, and nothing outside."""
+"""A checkout of a local folder, which reads everything in the folder and nothing outside."""
 
 import asyncio
 import errno
@@ -205,11 +205,11 @@ async def test_all_descriptors_are_closed(root: Path) -> None:
     assert open_descriptors() == before
 
 
-Failing = Callable[[str, str, int], None]
+FailSystemCall = Callable[[str, str, int], None]
 
 
 @pytest.fixture
-def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
+def fail_system_call(monkeypatch: pytest.MonkeyPatch) -> FailSystemCall:
     """Return a function that makes a system call fail for one name.
 
     Permissions would not suffice, because the user of the tests may be able to read everything.
@@ -229,12 +229,12 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 
 
 @pytest.mark.parametrize(("call", "name"), [("open", "locked"), ("stat", "x.json")])
-async def test_directory_that_may_not_be_read_is_a_fault(root: Path, failing: Failing, call: str, name: str) -> None:
+async def test_directory_that_may_not_be_read_is_a_fault(root: Path, fail_system_call: FailSystemCall, call: str, name: str) -> None:
     """If the worker may not list a directory or search it, the directory has a fault, and all other directories are read."""
     (root / "a" / "locked").mkdir(parents=True)
     (root / "a" / "locked" / "x.json").write_bytes(b"{}")
     (root / "a" / "y.json").write_bytes(b"{}")
-    failing(call, name, errno.EACCES)
+    fail_system_call(call, name, errno.EACCES)
     entries = await DirectoryCheckout("repo", [root.parent]).entries()
     assert sorted((entry.path, entry.fault) for entry in entries) == [
         ("a/", ""),
@@ -246,27 +246,27 @@ async def test_directory_that_may_not_be_read_is_a_fault(root: Path, failing: Fa
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE])
 @pytest.mark.parametrize("name", ["sub", "x.json", "repo"])
-async def test_failing_disk_or_worker_ends_the_listing(root: Path, failing: Failing, name: str, number: int) -> None:
+async def test_failing_disk_or_worker_ends_the_listing(root: Path, fail_system_call: FailSystemCall, name: str, number: int) -> None:
     """A failing disk may hide anything, so nothing is decided from the part that was read."""
     (root / "sub").mkdir()
     (root / "sub" / "x.json").write_bytes(b"{}")
-    failing("open", name, number)
+    fail_system_call("open", name, number)
     with pytest.raises(SourceFailed, match=os.strerror(number)):
         await DirectoryCheckout("repo", [root.parent]).entries()
 
 
-async def test_failing_disk_ends_the_reading(root: Path, failing: Failing) -> None:
+async def test_failing_disk_ends_the_reading(root: Path, fail_system_call: FailSystemCall) -> None:
     """A failing disk ends the reading, because the error is not a fault of the one file."""
     (root / "x.json").write_bytes(b"{}")
-    failing("open", "x.json", errno.EIO)
+    fail_system_call("open", "x.json", errno.EIO)
     with pytest.raises(SourceFailed, match=r"x\.json cannot be read"):
         DirectoryCheckout("repo", [root.parent]).open_reader()("x.json")
 
 
-async def test_an_unreadable_folder_is_an_error(root: Path, failing: Failing) -> None:
+async def test_an_unreadable_folder_is_an_error(root: Path, fail_system_call: FailSystemCall) -> None:
     """An unreadable folder does not count as empty."""
     (root / "x.json").write_bytes(b"{}")
-    failing("stat", "x.json", errno.EACCES)
+    fail_system_call("stat", "x.json", errno.EACCES)
     with pytest.raises(Forbidden, match="cannot be read: the worker may not read it"):
         await DirectoryCheckout("repo", [root.parent]).entries()
 
@@ -285,13 +285,13 @@ async def test_a_cancelled_listing_stops_at_the_next_file(root: Path, monkeypatc
     for index in range(100):
         (root / f"{index}.json").write_bytes(b"{}")
     examined_paths: list[object] = []
-    has_begun, go_on = Event(), Event()
+    has_begun, may_continue = Event(), Event()
     original = os.stat
 
     def stat(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
         examined_paths.append(path)
         has_begun.set()
-        assert go_on.wait(20)
+        assert may_continue.wait(20)
         return original(path, *arguments, **options)
 
     checkout = DirectoryCheckout("repo", [root.parent])
@@ -300,7 +300,7 @@ async def test_a_cancelled_listing_stops_at_the_next_file(root: Path, monkeypatc
     assert await asyncio.to_thread(has_begun.wait, 20)
     listing.cancel()
     await asyncio.wait([listing])
-    go_on.set()
+    may_continue.set()
     await asyncio.get_running_loop().shutdown_default_executor()
     assert listing.cancelled()
     # The listing examined the first files only, and not all 100.

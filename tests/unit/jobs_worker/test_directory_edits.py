@@ -1,4 +1,4 @@
-"""Changes of files in a local folder: each file is written completely or not at all, and nothing outside."""
+"""Changes of files in a local folder: each file is written completely or not at all, and no file outside of the folder."""
 
 import asyncio
 import errno
@@ -58,30 +58,31 @@ def edit_of(path: str, body: bytes | None, before: str) -> Edit:
     return Edit(path, body, checksum(before))
 
 
-async def test_files_are_made_changed_and_removed(root: Path, change: Change) -> None:
+async def test_files_are_created_changed_and_removed(root: Path, change: Change) -> None:
     """Directories are created as needed and removed when empty, and nothing else is left."""
     (root / "old" / "er").mkdir(parents=True)
     (root / "old" / "er" / "gone.json").write_text("1")
     (root / "edit.json").write_text("2")
-    (root / "stays").mkdir()
+    (root / "kept").mkdir()
     await change(
         Edit("new/deep/ü.json", b"3", None),
         edit_of("edit.json", b"22", "2"),
         edit_of("old/er/gone.json", None, "1"),
         Edit(".keep", b"", None),
     )
-    assert content_of(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "stays/": "", ".keep": ""}
+    assert content_of(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "kept/": "", ".keep": ""}
 
 
-async def test_a_directory_is_deleted_with_its_last_file(root: Path, change: Change) -> None:
+async def test_the_folder_remains_without_files(root: Path, change: Change) -> None:
+    """The folder of a repository is not deleted with its last file, and nothing is left next to it."""
     (root / "a.json").write_text("1")
     await change(edit_of("a.json", None, "1"))
     assert [path.name for path in tree(root.parent)] == ["repo"]
 
 
-async def test_a_file_keeps_its_rights(root: Path, change: Change) -> None:
+async def test_a_file_keeps_its_permissions(root: Path, change: Change) -> None:
+    """A changed file keeps its permissions without set-user-ID and set-group-ID, because the worker is its new owner."""
     (root / "a.sh").write_text("1")
-    """But not to be run as whoever owns it: that is the worker now."""
     (root / "a.sh").chmod(0o6750)
     await change(edit_of("a.sh", b"2", "1"))
     assert stat.S_IMODE((root / "a.sh").stat().st_mode) == 0o750
@@ -103,21 +104,23 @@ async def test_a_file_keeps_its_rights(root: Path, change: Change) -> None:
         (Edit("pipe", b"x", None), BadRequest),
     ],
     ids=[
-        "changed",
-        "removed",
-        "gone",
-        "directory gone",
-        "there",
-        "below a file",
-        "directory",
-        "directory read",
-        "link",
-        "through a link",
-        "pipe",
+        "changed file",
+        "deletion of a changed file",
+        "missing file",
+        "missing directory",
+        "new file at a file",
+        "new file below a file",
+        "new file at a directory",
+        "change of a directory",
+        "new file at a link",
+        "new file below a link",
+        "new file at a pipe",
     ],
 )
-async def test_a_changed_file_stops_the_edit(root: Path, change: Change, edit: Edit, error: type[DashwrightError]) -> None:
-    """No file is written, no directory created, and no link followed."""
+async def test_edits_that_cannot_be_applied_together_change_nothing(
+    root: Path, change: Change, edit: Edit, error: type[DashwrightError]
+) -> None:
+    """If one of several edits is impossible, no file is written, no directory created, and no link followed."""
     outside_folder = root.parent.parent / "outside"
     outside_folder.mkdir()
     (root / "d").mkdir()
@@ -146,7 +149,10 @@ async def test_a_changed_file_stops_the_edit(root: Path, change: Change, edit: E
 async def test_a_failing_disk_leaves_no_files(
     root: Path, change: Change, monkeypatch: pytest.MonkeyPatch, step: str, number: int, error: type[DashwrightError], message: str
 ) -> None:
-    """No partial file and no new directory is left, and files to delete still exist. The error says what to do."""
+    """After a failure of the disk, no partial file and no new directory is left, and files to delete still exist.
+
+    The error says what to do.
+    """
     (root / "a.json").write_text("1")
 
     def fail(*_: Any, **__: Any) -> None:
@@ -180,7 +186,7 @@ async def test_of_many_concurrent_edits_one_changes_a_file(root: Path, change: C
 
 
 async def test_leftovers_of_a_crash_are_harmless(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leftovers are hidden from syncs and deleted by the next change of the file."""
+    """Leftovers of a crash are hidden from syncs, and deleted by the next change of the file."""
 
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -202,17 +208,17 @@ async def test_a_missing_folder_is_reported(change: Change) -> None:
 
 async def test_a_cancelled_change_is_over_before_another_begins(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled change keeps the lock until its thread has ended, because a thread cannot be stopped."""
-    rename, began, has_ended = os.rename, asyncio.Event(), asyncio.Event()
+    rename, has_begun, has_ended = os.rename, asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def slow(*arguments: Any, **named: Any) -> None:
-        loop.call_soon_threadsafe(began.set)
+    def slow(*arguments: Any, **options: Any) -> None:
+        loop.call_soon_threadsafe(has_begun.set)
         asyncio.run_coroutine_threadsafe(has_ended.wait(), loop).result()
-        rename(*arguments, **named)
+        rename(*arguments, **options)
 
     monkeypatch.setattr(os, "rename", slow)
     first = asyncio.ensure_future(change(Edit("a.json", b"1", None)))
-    await began.wait()
+    await has_begun.wait()
     first.cancel()
     monkeypatch.setattr(os, "rename", rename)
     second = asyncio.ensure_future(change(edit_of("a.json", b"2", "1")))

@@ -13,7 +13,7 @@ from dashwright.jobs_worker.domain.export import Directories, ExportItem, choose
 from dashwright.jobs_worker.domain.objects import Key
 
 TITLES = st.one_of(
-    st.text(max_size=8), st.sampled_from(["A", "a", "A/B", "a-b", ".git", "..", "CON", "x" * 5000, "é", "é", "📈", "a.json"])
+    st.text(max_size=8), st.sampled_from(["A", "a", "A/B", "a-b", ".git", "..", "CON", "x" * 5000, "\u00e9", "e\u0301", "📈", "a.json"])
 )
 
 
@@ -21,26 +21,28 @@ def folder(name: str, title: str, parent: str = "") -> ExportItem:
     return ExportItem(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
 
 
-at_a_path = partial(path_fault, max_folder_depth=8)
+fault_of_path = partial(path_fault, max_folder_depth=8)
 
 
-def board(name: str, title: str, parent: str = "") -> ExportItem:
+def dashboard(name: str, title: str, parent: str = "") -> ExportItem:
     return ExportItem(Key(DASHBOARD.group, DASHBOARD.plural, name), name, 1, title, parent)
 
 
 @given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))
-def test_no_two_objects_share_a_path(above: list[tuple[str, int]], boards: list[tuple[str, int]]) -> None:
+def test_no_two_objects_share_a_path(folder_data: list[tuple[str, int]], dashboard_data: list[tuple[str, int]]) -> None:
     """Paths of folders and dashboards of any titles differ, also without regard to case."""
-    folders = [folder(f"f{index}", title, f"f{parent % index}" if index and parent else "") for index, (title, parent) in enumerate(above)]
+    folders = [
+        folder(f"f{index}", title, f"f{parent % index}" if index and parent else "") for index, (title, parent) in enumerate(folder_data)
+    ]
     directories = Directories(folders, "")
     chosen_paths = [directories.path(item.key.name) or "" for item in folders]
     used_paths: set[str] = set()
-    for index, (title, parent) in enumerate(boards):
+    for index, (title, parent) in enumerate(dashboard_data):
         name = "nN"[index % 2] + str(index // 2)
-        item = board(name, title, f"f{parent % len(folders)}" if folders and parent else "")
-        chosen_paths.append(choose_path(item, directories.path(item.folder) or "", used_paths, lambda _: True, at_a_path))
+        item = dashboard(name, title, f"f{parent % len(folders)}" if folders and parent else "")
+        chosen_paths.append(choose_path(item, directories.path(item.folder) or "", used_paths, lambda _: True, fault_of_path))
     assert len({path.casefold() for path in chosen_paths}) == len(chosen_paths)
-    assert [fault for path in chosen_paths if (fault := at_a_path(path if path.endswith(".json") else f"{path}x.json"))] == []
+    assert [fault for path in chosen_paths if (fault := fault_of_path(path if path.endswith(".json") else f"{path}x.json"))] == []
 
 
 @pytest.mark.parametrize(
@@ -58,25 +60,25 @@ def test_a_slug_is_the_readable_part_of_a_title(title: str, expected: str) -> No
     assert slug(title) == expected
 
 
-def test_the_oldest_has_the_plain_path() -> None:
+def test_the_oldest_of_objects_with_one_title_has_the_plain_path() -> None:
     """The oldest of several objects with one title has the plain path.
 
     The others append their name, and if that is not unique, a digest.
     """
     used_paths: set[str] = set()
-    chosen_paths = [choose_path(board(name, "CPU"), "", used_paths, lambda _: True, at_a_path) for name in ("b", "a", "A")]
+    chosen_paths = [choose_path(dashboard(name, "CPU"), "", used_paths, lambda _: True, fault_of_path) for name in ("b", "a", "A")]
     assert chosen_paths[:2] == ["cpu.json", "cpu-a.json"]
     assert chosen_paths[2].startswith("cpu-")
     assert len(chosen_paths[2]) == len("cpu-.json") + 16
 
 
-def test_a_dashboard_without_a_slug_is_called_by_its_name() -> None:
-    assert next(file_names(board("abc", "***"), "d/")) == "d/abc.json"
+def test_a_dashboard_without_a_slug_has_a_file_named_by_its_name() -> None:
+    assert next(file_names(dashboard("abc", "***"), "d/")) == "d/abc.json"
 
 
 def test_paths_of_other_files_are_not_used() -> None:
     with pytest.raises(BadRequest, match="other files are at its path"):
-        choose_path(board("a", "A"), "", set(), lambda _: False, at_a_path)
+        choose_path(dashboard("a", "A"), "", set(), lambda _: False, fault_of_path)
 
 
 def test_a_folder_without_a_path_has_no_directory() -> None:
@@ -87,7 +89,7 @@ def test_a_folder_without_a_path_has_no_directory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tree", "may"),
+    ("tree", "is_replaced"),
     [
         ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "a"}, "spec": {}}, True),
         ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "b"}, "spec": {}}, False),
@@ -102,10 +104,10 @@ def test_a_folder_without_a_path_has_no_directory() -> None:
         ([], False),
     ],
 )
-def test_files_of_other_objects_are_not_replaced(tree: object, *, may: bool) -> None:
+def test_files_of_other_objects_are_not_replaced(tree: object, *, is_replaced: bool) -> None:
     """An export replaces only files of the exported objects.
 
     A file without a name that is not an earlier export was written by a user, and is kept.
     """
-    assert may_replace(json.dumps(tree).encode(), board("a", "A").key) is may
-    assert not may_replace(b"{", board("a", "A").key)
+    assert may_replace(json.dumps(tree).encode(), dashboard("a", "A").key) is is_replaced
+    assert not may_replace(b"{", dashboard("a", "A").key)

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs_worker import revisions
-from tests.unit.jobs_worker.doubles import Revision, Store, Tree, classic, dashboard_key, run_sync
+from tests.unit.jobs_worker.doubles import Checkout, Revision, Store, dashboard_file, dashboard_key, run_sync
 from tests.unit.jobs_worker.revisions import Files
 
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_PATH
@@ -15,7 +15,7 @@ from dashwright.common.models.provisioning import State
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.yaml_documents import MAX_DOCUMENTS, split_documents
 
-INCREMENTAL_OR_FULL = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+INCREMENTAL_OR_FULL = pytest.mark.parametrize("incremental", [True, False], ids=["incremental", "full"])
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
 TEMPLATE = "kind: {{ .Values.kind }}\n"
 
@@ -26,11 +26,11 @@ def resource_text(name: str, title: str = "T", version: str = "v1beta1") -> str:
     )
 
 
-def joined(*documents: str) -> bytes:
+def join_documents(*documents: str) -> bytes:
     return "---\n".join(documents).encode()
 
 
-async def advance(store: Store, number: int, files: Files, before: Files, *, incremental: bool) -> tuple[State, list[str]]:
+async def sync_revision(store: Store, number: int, files: Files, before: Files, *, incremental: bool) -> tuple[State, list[str]]:
     """Sync a revision and return the state and errors of the job."""
     progress = await run_sync(Revision(number, files, before), store, since=store.commit if incremental else "")
     return progress.outcome[0], progress.errors
@@ -43,7 +43,7 @@ def stored_titles(store: Store) -> dict[str, str]:
 async def test_each_document_is_stored() -> None:
     """Documents in every form are stored from one file; empty ones and those of other programs are not."""
     store = Store()
-    body = joined(
+    body = join_documents(
         "# a comment\n", resource_text("a"), SERVICE, "uid: b\ntitle: B\npanels: []\n", "\n", resource_text("c", version="v0alpha1")
     )
     progress = await run_sync({"web/all.yaml": body}, store)
@@ -52,7 +52,7 @@ async def test_each_document_is_stored() -> None:
     writes = [write for key, write in store.objects.items() if key.resource == "dashboards"]
     assert {write.annotations[SOURCE_PATH] for write in writes} == {"web/all.yaml"}
     assert len({write.folder for write in writes}) == 1
-    unchanged_tree = Tree({"web/all.yaml": body})
+    unchanged_tree = Checkout({"web/all.yaml": body})
     assert (await run_sync(unchanged_tree, store)).final_message == "no changes to sync"
     assert unchanged_tree.reads == []
 
@@ -61,11 +61,11 @@ async def test_each_document_is_stored() -> None:
 async def test_documents_are_added_changed_and_removed(*, incremental: bool) -> None:
     """A removed document deletes its object, a new one creates one, and the others are kept; a move keeps all."""
     history = [
-        {"x.yaml": joined(resource_text("a"), resource_text("b"), resource_text("c"))},
-        {"x.yaml": joined(resource_text("d"), resource_text("c", "New"), resource_text("a"))},
-        {"x.yaml": joined(resource_text("a"))},
-        {"y/z.yml": joined(resource_text("a"), resource_text("b"))},
-        {"y/z.yml": joined(resource_text("b")), "y/a.json": classic("a", "Own file")},
+        {"x.yaml": join_documents(resource_text("a"), resource_text("b"), resource_text("c"))},
+        {"x.yaml": join_documents(resource_text("d"), resource_text("c", "New"), resource_text("a"))},
+        {"x.yaml": join_documents(resource_text("a"))},
+        {"y/z.yml": join_documents(resource_text("a"), resource_text("b"))},
+        {"y/z.yml": join_documents(resource_text("b")), "y/a.json": dashboard_file("a", "Own file")},
     ]
     expected = [
         {"a": "T", "b": "T", "c": "T"},
@@ -77,7 +77,7 @@ async def test_documents_are_added_changed_and_removed(*, incremental: bool) -> 
     store = Store()
     before: Files = {}
     for index, (files, titles) in enumerate(zip(history, expected, strict=True)):
-        assert await advance(store, index, files, before, incremental=incremental) == (State.SUCCESS, [])
+        assert await sync_revision(store, index, files, before, incremental=incremental) == (State.SUCCESS, [])
         assert stored_titles(store) == titles
         before = files
 
@@ -85,99 +85,104 @@ async def test_documents_are_added_changed_and_removed(*, incremental: bool) -> 
 @INCREMENTAL_OR_FULL
 async def test_an_invalid_document_does_not_affect_the_others(*, incremental: bool) -> None:
     """The error of a document names its position and line. Its object is kept and the error repeated until the document is corrected."""
-    valid_files = {"x.yaml": joined(resource_text("a"), resource_text("b"), resource_text("c"))}
+    valid_files = {"x.yaml": join_documents(resource_text("a"), resource_text("b"), resource_text("c"))}
     files_with_fault = {
-        "x.yaml": joined(resource_text("a", "New"), resource_text("b").replace("title: T", "title: ''"), resource_text("c", "New"))
+        "x.yaml": join_documents(resource_text("a", "New"), resource_text("b").replace("title: T", "title: ''"), resource_text("c", "New"))
     }
     store = Store()
-    await advance(store, 0, valid_files, {}, incremental=incremental)
-    state, errors = await advance(store, 1, files_with_fault, valid_files, incremental=incremental)
+    await sync_revision(store, 0, valid_files, {}, incremental=incremental)
+    state, errors = await sync_revision(store, 1, files_with_fault, valid_files, incremental=incremental)
     assert (state, errors) == (State.ERROR, ["document 2 at line 9: Dashboard title cannot be empty (file: x.yaml, action: update)"])
     assert stored_titles(store) == {"a": "New", "b": "T", "c": "New"}
-    other = {**files_with_fault, "o.json": classic("o")}
-    assert await advance(store, 2, other, files_with_fault, incremental=incremental) == (state, errors)
-    assert await advance(store, 3, valid_files, other, incremental=incremental) == (State.SUCCESS, [])
+    with_other_file = {**files_with_fault, "o.json": dashboard_file("o")}
+    assert await sync_revision(store, 2, with_other_file, files_with_fault, incremental=incremental) == (state, errors)
+    assert await sync_revision(store, 3, valid_files, with_other_file, incremental=incremental) == (State.SUCCESS, [])
     assert (stored_titles(store), store.quarantine) == ({"a": "T", "b": "T", "c": "T"}, {})
 
 
 async def test_a_syntax_error_names_the_line_of_the_file() -> None:
-    """The line is counted from the beginning of the file, not of the document."""
-    progress = await run_sync({"x.yaml": joined(resource_text("a"), "panels:\n  - a: [\n")}, Store())
+    """The line of a syntax error is counted from the beginning of the file, not of the document."""
+    progress = await run_sync({"x.yaml": join_documents(resource_text("a"), "panels:\n  - a: [\n")}, Store())
     assert progress.errors[0].startswith("document 2 at line 9: not valid YAML:")
     assert "line 1" in progress.errors[0].partition("YAML")[2]
 
 
 FAULTS = {
     "no name": (
-        joined(resource_text("a"), resource_text("x").replace("  name: x\n", "  labels: {}\n")),
+        join_documents(resource_text("a"), resource_text("x").replace("  name: x\n", "  labels: {}\n")),
         "metadata.name is missing: each document",
     ),
-    "one name twice": (joined(resource_text("a"), resource_text("a", "Other")), "duplicate resource name: a, twice in x.yaml"),
-    "not a dashboard": (joined(resource_text("a"), "kind: Dashboard\n"), "apiVersion and kind must both be strings"),
-    "a dashboard with a merge key": (joined(resource_text("a"), "<<: {}\npanels: []\n"), "merge keys"),
-    "a name of others": (joined(resource_text("a"), resource_text("theirs")), "managed by repo 'others'"),
+    "one name twice": (join_documents(resource_text("a"), resource_text("a", "Other")), "duplicate resource name: a, twice in x.yaml"),
+    "not a dashboard": (join_documents(resource_text("a"), "kind: Dashboard\n"), "apiVersion and kind must both be strings"),
+    "a dashboard with a merge key": (join_documents(resource_text("a"), "<<: {}\npanels: []\n"), "merge keys"),
+    "a name of another repository": (join_documents(resource_text("a"), resource_text("unrelated")), "managed by repo 'others'"),
 }
 
 
 @INCREMENTAL_OR_FULL
 @pytest.mark.parametrize(("body", "reason"), FAULTS.values(), ids=FAULTS)
-async def test_the_fault_of_a_document_is_an_error_of_it_alone(body: bytes, reason: str, *, incremental: bool) -> None:
-    """The first document is stored, and the fault is found again by the next sync, even if the file has not changed."""
+async def test_the_fault_of_a_document_is_repeated(body: bytes, reason: str, *, incremental: bool) -> None:
+    """The valid document is stored, and each sync reports the fault of the other, even if the file has not changed."""
     store, files = Store(), {"x.yaml": body}
-    store.put("theirs", {MANAGED_BY: "repo", MANAGER_ID: "others"})
-    first = await advance(store, 0, files, {}, incremental=incremental)
+    store.store_unrelated("unrelated", {MANAGED_BY: "repo", MANAGER_ID: "others"})
+    first = await sync_revision(store, 0, files, {}, incremental=incremental)
     assert (len(first[1]), reason in first[1][0], store.objects[dashboard_key("a")].extract.title) == (1, True, "T")
-    second = await advance(store, 1, {**files, "o.json": classic("o")}, files, incremental=incremental)
+    second = await sync_revision(store, 1, {**files, "o.json": dashboard_file("o")}, files, incremental=incremental)
     # The action of the second sync may be an update of the object that the first one has created.
     assert [error.partition(" (file: ")[0] for error in second[1]] == [error.partition(" (file: ")[0] for error in first[1]]
     assert list(store.quarantine) == ["x.yaml"]
 
 
-async def test_a_refusal_by_others_ends_when_the_name_is_free() -> None:
+async def test_a_refused_document_is_stored_when_its_name_is_free() -> None:
     """A document that is refused because of another object is stored as soon as the name is free, although the file has not changed."""
-    store, files = Store(), {"x.yaml": joined(resource_text("a"), resource_text("theirs", "Ours"))}
-    store.put("theirs")
-    await advance(store, 0, files, {}, incremental=True)
-    del store.objects[dashboard_key("theirs")]
-    assert await advance(store, 1, files, files, incremental=True) == (State.SUCCESS, [])
-    assert stored_titles(store) == {"a": "T", "theirs": "Ours"}
+    store, files = Store(), {"x.yaml": join_documents(resource_text("a"), resource_text("unrelated", "New"))}
+    store.store_unrelated("unrelated")
+    await sync_revision(store, 0, files, {}, incremental=True)
+    del store.objects[dashboard_key("unrelated")]
+    assert await sync_revision(store, 1, files, files, incremental=True) == (State.SUCCESS, [])
+    assert stored_titles(store) == {"a": "T", "unrelated": "New"}
 
 
 async def test_a_copy_of_a_file_of_several_documents_is_a_warning() -> None:
-    """The copy takes the place of the original when that is deleted."""
-    body = joined(resource_text("a"), resource_text("b"))
+    """A copy of a file is a warning. It replaces the original when the original is deleted."""
+    body = join_documents(resource_text("a"), resource_text("b"))
     store, both_files = Store(), {"1/x.yaml": body, "2/x.yaml": body}
     progress = await run_sync(Revision(0, both_files, {}), store)
     assert (progress.errors, store.quarantine["2/x.yaml"].is_copy) == ([], True)
     remaining_files = {"2/x.yaml": body}
-    assert await advance(store, 1, remaining_files, both_files, incremental=True) == (State.SUCCESS, [])
+    assert await sync_revision(store, 1, remaining_files, both_files, incremental=True) == (State.SUCCESS, [])
     assert {write.annotations[SOURCE_PATH] for key, write in store.objects.items() if key.resource == "dashboards"} == {"2/x.yaml"}
 
 
 async def test_a_file_that_lost_all_of_its_documents_is_an_error() -> None:
-    """The objects of the file are kept, because the file may have been truncated by mistake."""
-    store, files = Store(), {"x.yaml": joined(resource_text("a"), resource_text("b"))}
-    await advance(store, 0, files, {}, incremental=True)
-    state, errors = await advance(store, 1, {"x.yaml": joined(SERVICE, SERVICE)}, files, incremental=True)
+    """A file that lost all of its documents keeps its objects, because it may have been truncated by mistake."""
+    store, files = Store(), {"x.yaml": join_documents(resource_text("a"), resource_text("b"))}
+    await sync_revision(store, 0, files, {}, incremental=True)
+    state, errors = await sync_revision(store, 1, {"x.yaml": join_documents(SERVICE, SERVICE)}, files, incremental=True)
     assert (state, "delete the file" in errors[0], stored_titles(store)) == (State.ERROR, True, {"a": "T", "b": "T"})
 
 
 async def test_an_object_is_kept_while_its_file_has_a_name_twice() -> None:
-    """The second of two documents of one name may be the renamed one of the object. A repeated sync of the file changes nothing."""
+    """If two documents have one new name, either may be the renamed one, so the object of the old name is kept.
+
+    A repeated sync of the file changes nothing.
+    """
     store, first, second = (
         Store(),
-        {"x.yaml": joined(resource_text("a"))},
-        {"x.yaml": joined(resource_text("b"), resource_text("b", "Copy"))},
+        {"x.yaml": join_documents(resource_text("a"))},
+        {"x.yaml": join_documents(resource_text("b"), resource_text("b", "Copy"))},
     )
-    await advance(store, 0, first, {}, incremental=True)
+    await sync_revision(store, 0, first, {}, incremental=True)
     for number, before in ((1, first), (2, second)):
-        await advance(store, number, second, before, incremental=False)
+        await sync_revision(store, number, second, before, incremental=False)
         assert (stored_titles(store), len(store.applied)) == ({"a": "T", "b": "T"}, 2)
 
 
 async def test_templates_and_manifests_are_ignored() -> None:
     """A file whose documents hold no dashboard has no error."""
-    progress = await run_sync({"x.yaml": joined(SERVICE, TEMPLATE), "y.yaml": joined(SERVICE, "a: &a {}\nb: {<<: *a}\n")}, Store())
+    progress = await run_sync(
+        {"x.yaml": join_documents(SERVICE, TEMPLATE), "y.yaml": join_documents(SERVICE, "a: &a {}\nb: {<<: *a}\n")}, Store()
+    )
     assert (progress.errors, progress.summary()[0].ignored) == ([], 2)
 
 
@@ -187,12 +192,13 @@ async def test_the_number_of_documents_is_limited() -> None:
     store = Store()
     documents = [resource_text(f"n{index}") for index in range(MAX_DOCUMENTS)]
     started = time.process_time()
-    assert (await run_sync({"x.yaml": joined(*documents)}, store)).error_count == 0
+    assert (await run_sync({"x.yaml": join_documents(*documents)}, store)).error_count == 0
     assert len(stored_titles(store)) == MAX_DOCUMENTS
-    progress = await run_sync({"x.yaml": joined(*documents, resource_text("more"))}, Store())
+    progress = await run_sync({"x.yaml": join_documents(*documents, resource_text("more"))}, Store())
     assert progress.errors == ["more than 1000 documents in one file: split the file (file: x.yaml, action: create)"]
     broken = "\n" * 1_000_000 + "---\n".join(["panels: [\n"] * MAX_DOCUMENTS)
     progress = await run_sync({"x.yaml": broken.encode()}, Store())
+    # Five of the 1,000 faulty documents are named.
     assert progress.errors[0].endswith("and 995 more documents (file: x.yaml, action: create)")
     assert time.process_time() - started < 30
 
@@ -235,14 +241,14 @@ DOCUMENTS = st.lists(
     ),
     min_size=1,
     max_size=4,
-).map(lambda documents: joined(*documents))
+).map(lambda documents: join_documents(*documents))
 
 
 @pytest.mark.exhaustive
 @given(revisions.histories(st.one_of(revisions.VALID_DASHBOARDS, revisions.BROKEN_FILES), with_odd_names=False), st.data())
 @settings(max_examples=150, deadline=None)
 async def test_incremental_and_full_syncs_are_equal(history: list[Files], data: st.DataObject) -> None:
-    """Objects, quarantine and errors are those of full syncs, and a further full sync writes nothing."""
+    """Incremental syncs result in the objects, quarantine and errors of full syncs, and a further full sync writes nothing."""
     names = st.sampled_from(["m.yaml", "a/m.yaml", "a/b/m.yml", "d/m.yaml"])
     complete_files = [
         {**files, **{path: body for path, body in data.draw(st.dictionaries(names, DOCUMENTS, max_size=3)).items() if _fits(path, files)}}

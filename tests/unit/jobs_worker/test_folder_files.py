@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs_worker import revisions
-from tests.unit.jobs_worker.doubles import Revision, Store, classic, folder_key, run_sync
+from tests.unit.jobs_worker.doubles import Revision, Store, dashboard_file, folder_key, run_sync
 from tests.unit.jobs_worker.revisions import Files
 
 from dashwright.common.jobs.names import folder_name
@@ -18,7 +18,7 @@ from dashwright.common.models.provisioning import State, SyncTarget
 from dashwright.jobs_worker.domain.folder_files import MAX_FOLDER_FILE_BYTES
 from dashwright.jobs_worker.domain.objects import Key, Write
 
-INCREMENTAL_OR_FULL = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+INCREMENTAL_OR_FULL = pytest.mark.parametrize("incremental", [True, False], ids=["incremental", "full"])
 
 
 def folder_file(name: str, title: str | None = "A folder", **members: object) -> bytes:
@@ -51,10 +51,10 @@ def warnings(progress: JobProgress) -> list[str]:
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1", "v0alpha1"])
 async def test_a_folder_has_the_name_title_and_description_of_its_file(version: str) -> None:
-    """Every version of the group is read, and the directory below is in the folder."""
+    """A file of any version of the group sets name, title and description of the folder. Directories below are in the folder."""
     body = folder_file("team-web", apiVersion=f"folder.grafana.app/{version}", spec={"title": "The Web", "description": "All of it"})
     store = Store()
-    progress = await run_sync({"web/_folder.json": body, "web/sub/cpu.json": classic("cpu")}, store)
+    progress = await run_sync({"web/_folder.json": body, "web/sub/cpu.json": dashboard_file("cpu")}, store)
     assert progress.outcome == (State.SUCCESS, "completed successfully")
     stored = store.objects[folder_key("team-web")]
     assert orjson.loads(stored.spec) == {"title": "The Web", "description": "All of it"}
@@ -63,14 +63,17 @@ async def test_a_folder_has_the_name_title_and_description_of_its_file(version: 
 
 
 async def test_the_directory_names_a_folder_without_a_title() -> None:
-    """An empty or missing title is that of the directory."""
+    """If the title in the file is empty or missing, the folder has the name of the directory as its title."""
     store = Store()
     await run_sync({"a/_folder.json": folder_file("fa", None), "b/_folder.json": folder_file("fb", "  ")}, store)
     assert folders(store) == {"a": ("fa", "a"), "b": ("fb", "b")}
 
 
 async def test_a_directory_with_a_file_is_a_folder_without_dashboards() -> None:
-    """The directories above are folders, too. The file itself is not a resource, and does not count as ignored."""
+    """A directory with a ``_folder.json`` is a folder even without dashboards, and so are the directories above.
+
+    The file itself is not a resource, and does not count as ignored.
+    """
     store = Store()
     progress = await run_sync({"a/b/_folder.json": folder_file("fb")}, store)
     assert folders(store) == {"a": (folder_name("team-repo", "a"), "a"), "a/b": ("fb", "A folder")}
@@ -79,9 +82,9 @@ async def test_a_directory_with_a_file_is_a_folder_without_dashboards() -> None:
 
 @INCREMENTAL_OR_FULL
 async def test_a_moved_directory_keeps_its_folder_whatever_changes_in_it(*, incremental: bool) -> None:
-    """The folder is kept although all dashboards differ, and a nested directory without a file moves along."""
-    before = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
-    after = {"z/y/_folder.json": folder_file("fa"), "z/y/1.json": classic("n1", "New"), "z/y/b/2.json": classic("n2", "New")}
+    """A moved directory keeps its folder although all dashboards differ, and a nested directory without a file moves along."""
+    before = {"a/_folder.json": folder_file("fa"), "a/1.json": dashboard_file("n1"), "a/b/2.json": dashboard_file("n2")}
+    after = {"z/y/_folder.json": folder_file("fa"), "z/y/1.json": dashboard_file("n1", "New"), "z/y/b/2.json": dashboard_file("n2", "New")}
     store = Store()
     await run_history(store, [before], incremental=incremental)
     nested = folders(store)["a/b"]
@@ -93,8 +96,8 @@ async def test_a_moved_directory_keeps_its_folder_whatever_changes_in_it(*, incr
 
 @INCREMENTAL_OR_FULL
 async def test_another_name_is_another_folder_with_the_same_content(*, incremental: bool) -> None:
-    """Children that did not change are in the new folder, and the former folder is deleted."""
-    dashboards = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2"), "c/3.json": classic("n3")}
+    """If the file has another name, unchanged dashboards and folders move to the new folder, and the former one is deleted."""
+    dashboards = {"a/1.json": dashboard_file("n1"), "a/b/2.json": dashboard_file("n2"), "c/3.json": dashboard_file("n3")}
     store = Store()
     history = [{"a/_folder.json": folder_file("old"), **dashboards}, {"a/_folder.json": folder_file("new"), **dashboards}]
     await run_history(store, history, incremental=incremental)
@@ -106,8 +109,8 @@ async def test_another_name_is_another_folder_with_the_same_content(*, increment
 
 @INCREMENTAL_OR_FULL
 async def test_a_deleted_file_leaves_the_folder_with_the_title_of_the_directory(*, incremental: bool) -> None:
-    """The folder keeps its name, and with it its access rules and links."""
-    dashboards = {"a/1.json": classic("n1")}
+    """If its file is deleted, a folder keeps its name, and with it its access rules and links."""
+    dashboards = {"a/1.json": dashboard_file("n1")}
     store = Store()
     await run_history(store, [{"a/_folder.json": folder_file("fa"), **dashboards}, dashboards], incremental=incremental)
     assert folders(store) == {"a": ("fa", "a")}
@@ -117,8 +120,8 @@ async def test_a_deleted_file_leaves_the_folder_with_the_title_of_the_directory(
 
 @INCREMENTAL_OR_FULL
 async def test_changes_of_title_and_description_are_stored(*, incremental: bool) -> None:
-    """A change of the description alone is found, although nothing else changes."""
-    dashboards = {"a/1.json": classic("n1")}
+    """A changed title or description is stored, although no dashboard changes."""
+    dashboards = {"a/1.json": dashboard_file("n1")}
     specs = [{"title": "T"}, {"title": "U"}, {"title": "U", "description": "D"}]
     store = Store()
     await run_history(store, [{"a/_folder.json": folder_file("fa", spec=spec), **dashboards} for spec in specs], incremental=incremental)
@@ -127,15 +130,15 @@ async def test_changes_of_title_and_description_are_stored(*, incremental: bool)
 
 async def test_an_unchanged_file_is_not_written_again() -> None:
     """A second sync, and one of another file in the directory, leave the folder as it is."""
-    files = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
+    files = {"a/_folder.json": folder_file("fa"), "a/1.json": dashboard_file("n1")}
     store = Store()
     await run_sync(Revision(1, files, {}), store)
-    progress = await run_sync(Revision(2, {**files, "a/1.json": classic("n1", "New")}, files), store, since="1")
+    progress = await run_sync(Revision(2, {**files, "a/1.json": dashboard_file("n1", "New")}, files), store, since="1")
     assert [(entry.resource, entry.update, entry.noop) for entry in progress.summary()] == [("dashboards", 1, 0), ("folders", 0, 1)]
 
 
-INVALID = {
-    "json": b'{"kind": "Folder"',
+INVALID_FILES = {
+    "not JSON": b'{"kind": "Folder"',
     "empty": b"",
     "list": b"[]",
     "other kind": orjson.dumps({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "x"}, "spec": {}}),
@@ -144,24 +147,27 @@ INVALID = {
     "number as name": folder_file("x", metadata={"name": 7}),
     "long name": folder_file("x" * 41),
     "slash in name": folder_file("a/b"),
-    "root": folder_file("general"),
+    "name of the root": folder_file("general"),
     "other namespace": folder_file("x", metadata={"name": "x", "namespace": "org-7"}),
-    "title": folder_file("x", spec={"title": 7}),
+    "number as title": folder_file("x", spec={"title": 7}),
     "long title": folder_file("x", "t" * 5001),
-    "null in title": folder_file("x", "\0"),
-    "spec": folder_file("x", spec=[]),
-    "large": folder_file("x", "x") + b" " * MAX_FOLDER_FILE_BYTES,
-    "5 MB": folder_file("x", "t" * 5_000_000),
-    "deep": b"[" * 10_000,
+    "NUL in title": folder_file("x", "\0"),
+    "list as spec": folder_file("x", spec=[]),
+    "large file": folder_file("x", "x") + b" " * MAX_FOLDER_FILE_BYTES,
+    "title of 5 MB": folder_file("x", "t" * 5_000_000),
+    "deep JSON": b"[" * 10_000,
 }
 
 
 @INCREMENTAL_OR_FULL
-@pytest.mark.parametrize("body", INVALID.values(), ids=INVALID)
+@pytest.mark.parametrize("body", INVALID_FILES.values(), ids=INVALID_FILES)
 async def test_an_invalid_file_is_a_warning_and_changes_no_folder(body: bytes, *, incremental: bool) -> None:
-    """A stored folder keeps name and title, a new one is named by its path, and the dashboards are stored."""
-    first = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
-    second = {"a/_folder.json": body, "a/1.json": classic("n1", "New"), "b/_folder.json": body, "b/2.json": classic("n2")}
+    """An invalid ``_folder.json`` leaves the name and title of a stored folder. A new folder is named by its path.
+
+    The dashboards of both are stored.
+    """
+    first = {"a/_folder.json": folder_file("fa"), "a/1.json": dashboard_file("n1")}
+    second = {"a/_folder.json": body, "a/1.json": dashboard_file("n1", "New"), "b/_folder.json": body, "b/2.json": dashboard_file("n2")}
     store = Store()
     progress = await run_history(store, [first, second], incremental=incremental)
     assert progress.outcome == (State.SUCCESS, "completed successfully")
@@ -171,25 +177,25 @@ async def test_an_invalid_file_is_a_warning_and_changes_no_folder(body: bytes, *
     ]
     assert folders(store) == {"a": ("fa", "A folder"), "b": (folder_name("team-repo", "b"), "b")}
     assert store.dashboards()["a/1.json"].extract.title == "New"
-    repaired = {**second, "a/_folder.json": folder_file("fa", "Mended"), "b/_folder.json": folder_file("fb", "B")}
+    repaired = {**second, "a/_folder.json": folder_file("fa", "Corrected"), "b/_folder.json": folder_file("fb", "B")}
     progress = await run_sync(Revision(2, repaired, second), store, since=store.commit if incremental else "")
-    assert (folders(store), store.quarantine) == ({"a": ("fa", "Mended"), "b": ("fb", "B")}, {})
+    assert (folders(store), store.quarantine) == ({"a": ("fa", "Corrected"), "b": ("fb", "B")}, {})
 
 
 async def test_the_warning_of_an_invalid_file_is_repeated() -> None:
-    """A later sync of other files names it again, and a sync of all files does, too."""
-    files = {"a/_folder.json": b"{", "a/1.json": classic("n1")}
+    """A later sync of other files repeats the warning of an invalid file."""
+    files = {"a/_folder.json": b"{", "a/1.json": dashboard_file("n1")}
     store = Store()
     first = await run_history(store, [files], incremental=True)
-    later = await run_sync(Revision(1, {**files, "c.json": classic("c")}, files), store, since=store.commit)
+    later = await run_sync(Revision(1, {**files, "c.json": dashboard_file("c")}, files), store, since=store.commit)
     assert warnings(later) == warnings(first) != []
 
 
 @INCREMENTAL_OR_FULL
-async def test_of_two_directories_with_one_name_the_stored_one_keeps_it(*, incremental: bool) -> None:
+async def test_the_stored_one_of_two_directories_with_one_name_keeps_it(*, incremental: bool) -> None:
     """A copied directory is another folder, until the original directory is gone."""
-    original = {"b/_folder.json": folder_file("fb"), "b/1.json": classic("n1")}
-    both_directories = {**original, "a/_folder.json": folder_file("fb"), "a/2.json": classic("n2")}
+    original = {"b/_folder.json": folder_file("fb"), "b/1.json": dashboard_file("n1")}
+    both_directories = {**original, "a/_folder.json": folder_file("fb"), "a/2.json": dashboard_file("n2")}
     store = Store()
     progress = await run_history(store, [original, both_directories], incremental=incremental)
     assert folders(store) == {"b": ("fb", "A folder"), "a": (folder_name("team-repo", "a"), "A folder")}
@@ -203,8 +209,8 @@ async def test_of_two_directories_with_one_name_the_stored_one_keeps_it(*, incre
 
 @INCREMENTAL_OR_FULL
 async def test_a_directory_with_an_invalid_file_keeps_its_name(*, incremental: bool) -> None:
-    """Another directory cannot claim the name, because the mistake may be corrected."""
-    first = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
+    """No other directory can claim the name of one whose file is invalid, because the mistake may be corrected."""
+    first = {"a/_folder.json": folder_file("fa"), "a/1.json": dashboard_file("n1")}
     second = {**first, "a/_folder.json": b"{", "b/_folder.json": folder_file("fa")}
     store = Store()
     await run_history(store, [first, second], incremental=incremental)
@@ -213,18 +219,18 @@ async def test_a_directory_with_an_invalid_file_keeps_its_name(*, incremental: b
 
 @INCREMENTAL_OR_FULL
 async def test_a_directory_without_a_file_keeps_its_generated_name(*, incremental: bool) -> None:
-    """The file of another directory cannot claim it, so unchanged dashboards never move because of another directory."""
+    """The file of another directory cannot claim a generated name, so unchanged dashboards stay in their folder."""
     name = folder_name("team-repo", "a")
-    first = {"a/1.json": classic("n1")}
+    first = {"a/1.json": dashboard_file("n1")}
     store = Store()
     progress = await run_history(store, [first, {**first, "b/_folder.json": folder_file(name)}], incremental=incremental)
     assert (folders(store)["a"][0], folders(store)["b"][0]) == (name, folder_name("team-repo", "b"))
     assert f"uid '{name}' is used by another directory" in "".join(warnings(progress))
 
 
-@pytest.mark.parametrize("paths", [("a", "b"), ("a", "a/b"), ("z", "a/b")])
-async def test_of_two_new_directories_with_one_name_the_first_gets_it(paths: tuple[str, str]) -> None:
-    """Directories above come first, so a folder is never in itself."""
+@pytest.mark.parametrize("paths", [("a", "b"), ("a", "a/b"), ("z", "a/b")], ids=["siblings", "nested", "the higher one first"])
+async def test_the_first_of_two_new_directories_with_one_name_gets_it(paths: tuple[str, str]) -> None:
+    """The first of two new directories with one name gets it. A directory comes before those below it, so no folder is in itself."""
     store = Store()
     await run_sync({f"{path}/_folder.json": folder_file("fx") for path in paths}, store)
     assert (folders(store)[paths[0]][0], folders(store)[paths[1]][0]) == ("fx", folder_name("team-repo", paths[1]))
@@ -233,7 +239,7 @@ async def test_of_two_new_directories_with_one_name_the_first_gets_it(paths: tup
 @INCREMENTAL_OR_FULL
 async def test_names_may_be_exchanged(*, incremental: bool) -> None:
     """Even a directory and the one in it may exchange their names; each folder takes the other's place."""
-    dashboards = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
+    dashboards = {"a/1.json": dashboard_file("n1"), "a/b/2.json": dashboard_file("n2")}
     history = [
         {"a/_folder.json": folder_file(first), "a/b/_folder.json": folder_file(second), **dashboards} for first, second in ("xy", "yx")
     ]
@@ -248,31 +254,34 @@ async def test_names_may_be_exchanged(*, incremental: bool) -> None:
 @pytest.mark.parametrize(
     "annotations", [{}, {MANAGED_BY: "repo", MANAGER_ID: "other"}, {MANAGED_BY: "terraform", MANAGER_ID: "t"}], ids=str
 )
-async def test_the_folder_of_others_is_not_taken_over(annotations: Mapping[str, str], *, incremental: bool) -> None:
-    """The directory gets another folder with a warning, and the name of its file as soon as the name is free."""
-    store, files = Store(), {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
-    unmanaged = store.put("fa", annotations, folder=True)
+async def test_an_unrelated_folder_is_not_taken_over(annotations: Mapping[str, str], *, incremental: bool) -> None:
+    """If an unrelated folder has the name, the directory gets another folder with a warning.
+
+    It gets the name of its file as soon as the name is free.
+    """
+    store, files = Store(), {"a/_folder.json": folder_file("fa"), "a/1.json": dashboard_file("n1")}
+    unrelated = store.store_unrelated("fa", annotations, folder=True)
     progress = await run_history(store, [files], incremental=incremental)
-    assert store.objects[folder_key("fa")] is unmanaged
+    assert store.objects[folder_key("fa")] is unrelated
     assert folders_of_dashboards(store) == {"a/1.json": folder_name("team-repo", "a")}
     assert warnings(progress)[0].startswith("a/_folder.json has no effect on the folder: uid 'fa' cannot be used: target folder is")
     del store.objects[folder_key("fa")]
-    await run_sync(Revision(1, {**files, "b.json": classic("b")}, files), store, since=store.commit if incremental else "")
+    await run_sync(Revision(1, {**files, "b.json": dashboard_file("b")}, files), store, since=store.commit if incremental else "")
     assert folders_of_dashboards(store) == {"a/1.json": "fa", "b.json": ""}
 
 
 async def test_the_folder_of_the_repository_has_no_file() -> None:
     """Neither a file at the root nor one that claims its name changes the root folder."""
     store = Store()
-    files = {"_folder.json": folder_file("fx"), "a/_folder.json": folder_file("team-repo"), "a/1.json": classic("n1")}
+    files = {"_folder.json": folder_file("fx"), "a/_folder.json": folder_file("team-repo"), "a/1.json": dashboard_file("n1")}
     progress = await run_sync(files, store, target=SyncTarget.FOLDER)
     assert folders(store) == {"": ("team-repo", "The team"), "a": (folder_name("team-repo", "a"), "A folder")}
     assert len(warnings(progress)) == 2
 
 
-async def test_folders_without_a_file_are_named_in_repositories_that_have_such_files() -> None:
-    """A repository without any such file has no warnings."""
-    files = {"a/1.json": classic("n1"), "b/2.json": classic("n2")}
+async def test_directories_without_a_file_are_warnings_if_others_have_one() -> None:
+    """If a repository has any ``_folder.json``, a directory without one is a warning."""
+    files = {"a/1.json": dashboard_file("n1"), "b/2.json": dashboard_file("n2")}
     assert warnings(await run_sync(files, Store())) == []
     progress = await run_sync({**files, "a/_folder.json": folder_file("fa")}, Store())
     assert [warning.partition(":")[0] for warning in warnings(progress)] == ["b/ has no _folder.json"]
@@ -281,9 +290,9 @@ async def test_folders_without_a_file_are_named_in_repositories_that_have_such_f
 @INCREMENTAL_OR_FULL
 async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, incremental: bool) -> None:
     """The file of the dashboard became invalid when its folder got another name. The former folder is deleted once it is corrected."""
-    first = {"a/_folder.json": folder_file("old"), "a/1.json": classic("n1"), "a/2.json": classic("n2")}
+    first = {"a/_folder.json": folder_file("old"), "a/1.json": dashboard_file("n1"), "a/2.json": dashboard_file("n2")}
     second = {**first, "a/_folder.json": folder_file("new"), "a/1.json": b"{"}
-    repaired = {**second, "a/1.json": classic("n1", "Mended")}
+    repaired = {**second, "a/1.json": dashboard_file("n1", "Corrected")}
     store = Store()
     await run_history(store, [first], incremental=incremental)
     for index, (before, files) in enumerate([(first, second), (second, repaired)], 1):
@@ -296,7 +305,7 @@ async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, in
 @INCREMENTAL_OR_FULL
 async def test_a_folder_without_dashboards_moves_with_the_directory_above(*, incremental: bool) -> None:
     """The dashboard of ``a/b`` was deleted, but the directory exists. Its folder is kept, in the folder that ``a`` has now."""
-    first = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2"), "a/b/README.md": b"text"}
+    first = {"a/1.json": dashboard_file("n1"), "a/b/2.json": dashboard_file("n2"), "a/b/README.md": b"text"}
     second = {path: body for path, body in first.items() if path != "a/b/2.json"}
     store = Store()
     await run_history(store, [first, second, {**second, "a/_folder.json": folder_file("fa")}], incremental=incremental)
@@ -315,25 +324,25 @@ _FOLDER_PATHS = st.sampled_from([f"{directory}_folder.json" for directory in (""
 )
 @settings(max_examples=150, deadline=None)
 async def test_incremental_and_full_syncs_store_the_same_folders(history: list[Files], data: st.DataObject) -> None:
-    """Valid, invalid and conflicting files come and go: each revision has the same objects, quarantine and warnings of conflicts."""
+    """For any valid, invalid and conflicting files, incremental and full syncs store the same objects and the same quarantine."""
     files_of_folders = st.dictionaries(_FOLDER_PATHS, st.one_of(FOLDER_FILES, FOLDER_FILES, st.just(b"{")), max_size=4)
-    complete_files = [{**files, **_possible(data.draw(files_of_folders), files)} for files in history]
+    complete_files = [{**files, **_without_conflicts(data.draw(files_of_folders), files)} for files in history]
     store, full = Store(), Store()
     for index, (before, files) in enumerate(zip([{}, *complete_files], complete_files, strict=False)):
         await run_sync(Revision(index, files, before), store, since=store.commit)
         await run_sync(Revision(index, files, before), full)
-        assert _comparable(store) == _comparable(full)
+        assert _stored_objects(store) == _stored_objects(full)
         assert store.quarantine == full.quarantine
     applied = len(full.applied)
     await run_sync(Revision(len(complete_files), complete_files[-1], {}), full)
     assert len(full.applied) == applied
 
 
-def _possible(files: Files, others: Files) -> Files:
+def _without_conflicts(files: Files, others: Files) -> Files:
     """Return the files that can be next to the others, because their directories are not files."""
     return {path: body for path, body in files.items() if not any(path.startswith(f"{other}/") for other in others)}
 
 
-def _comparable(store: Store) -> dict[Key, Write]:
+def _stored_objects(store: Store) -> dict[Key, Write]:
     """Return the objects, whether they were created or replaced."""
     return {key: replace(write, is_new=True) for key, write in store.objects.items()}

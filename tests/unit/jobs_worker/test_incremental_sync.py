@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs_worker import revisions
-from tests.unit.jobs_worker.doubles import Messages, Revision, Store, classic, dashboard_key, run_sync
+from tests.unit.jobs_worker.doubles import Messages, Revision, Store, dashboard_file, dashboard_key, run_sync
 from tests.unit.jobs_worker.revisions import Files
 
 from dashwright.common.jobs import paths
@@ -19,8 +19,8 @@ from dashwright.jobs_worker.domain.objects import Key, Write
 pytestmark = pytest.mark.exhaustive
 
 TARGETS = st.sampled_from(list(SyncTarget))
-DISTINCT = st.integers(0, 99).map(lambda number: orjson.dumps({"title": f"T{number}", "panels": []}))
-"""Files that name no object: each has a name of its own, by its path."""
+UNNAMED_FILES = st.integers(0, 99).map(lambda number: orjson.dumps({"title": f"T{number}", "panels": []}))
+"""Files without a name for their object, which therefore has a name by the path."""
 
 
 def stored_state(store: Store) -> dict[Key, Write]:
@@ -29,38 +29,38 @@ def stored_state(store: Store) -> dict[Key, Write]:
 
 
 async def state_by_path(store: Store, tree: Revision) -> dict[str, Write]:
-    """Return the same by path, without the generated names of folders, which depend on their history.
+    """Return the stored objects by path, without the generated names of folders, which depend on their history.
 
-    Empty folders are left out as well: they depend on former content.
+    Empty folders are left out, too, because they depend on former content.
     """
     resources = {write.annotations[SOURCE_PATH] for write in store.dashboards().values()}
     needed = {directory for path in resources for directory in paths.directories(path)}
-    kept_folders = {
+    empty_folders = {
         f"folders:{entry.path.rstrip('/')}" for entry in await tree.entries() if entry.path.endswith("/") and entry.path not in needed
     }
     folder_paths = {write.key.name: path for path, write in store.folders().items()}
     writes = {}
     for write in stored_state(store).values():
-        above = folder_paths.get(write.folder, "")
-        notes = {**write.annotations, FOLDER_KEY: above}
+        parent_path = folder_paths.get(write.folder, "")
+        annotations = {**write.annotations, FOLDER_KEY: parent_path}
         key = write.key._replace(name="") if write.key.resource == "folders" else write.key
-        path = notes.get(SOURCE_PATH, "")
-        writes[f"{key.resource}:{path}"] = replace(write, key=key, folder=above, annotations=notes)
-    return {write_key: write for write_key, write in writes.items() if write_key not in kept_folders}
+        path = annotations.get(SOURCE_PATH, "")
+        writes[f"{key.resource}:{path}"] = replace(write, key=key, folder=parent_path, annotations=annotations)
+    return {write_key: write for write_key, write in writes.items() if write_key not in empty_folders}
 
 
-async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> JobProgress:
+async def sync_revision(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> JobProgress:
     """Sync to a revision, by the difference if the one before is stored completely."""
     return await run_sync(Revision(number, files, before), store, target=target, since=store.commit)
 
 
-@given(revisions.histories(DISTINCT, with_odd_names=False), TARGETS)
+@given(revisions.histories(UNNAMED_FILES, with_odd_names=False), TARGETS)
 @settings(max_examples=150, deadline=None)
 async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Files], target: SyncTarget) -> None:
     """The objects of valid files equal those of a full sync into an empty store, except for the names of moved folders."""
     store = Store()
     for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
-        progress = await advance(store, index, files, before, target)
+        progress = await sync_revision(store, index, files, before, target)
         fresh, tree = Store(), Revision(index, files, before)
         assert (await run_sync(tree, fresh, target=target)).error_count == 0 == progress.error_count
         assert await state_by_path(store, tree) == await state_by_path(fresh, tree)
@@ -78,7 +78,7 @@ async def test_incremental_and_full_syncs_are_equal(history: list[Files], target
     """Objects, quarantine and errors equal those of full syncs of each revision, also with broken, duplicate and rejected files."""
     store, full = Store(), Store()
     for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
-        progress = await advance(store, index, files, before, target)
+        progress = await sync_revision(store, index, files, before, target)
         expected = await run_sync(Revision(index, files, before), full, target=target)
         assert stored_state(store) == stored_state(full)
         assert store.quarantine == full.quarantine
@@ -92,56 +92,58 @@ async def test_incremental_and_full_syncs_are_equal(history: list[Files], target
 
 async def test_only_changed_files_are_read() -> None:
     """One file of a hundred is read, and only it and the folders above it are counted."""
-    before = {f"d{index % 10}/{index}.json": classic(f"n{index}") for index in range(100)}
+    before = {f"d{index % 10}/{index}.json": dashboard_file(f"n{index}") for index in range(100)}
     store, messages = Store(), Messages()
     await run_sync(Revision(1, before, {}), store)
-    tree = Revision(2, {**before, "d1/1.json": classic("n1", "New")}, before)
+    tree = Revision(2, {**before, "d1/1.json": dashboard_file("n1", "New")}, before)
     progress = await run_sync(tree, store, since=store.commit, messages=messages)
     assert tree.reads == ["d1/1.json"]
     assert (progress.total, store.objects[dashboard_key("n1")].extract.title) == (2, "New")
-    assert messages.seen[-3:] == ["replicating versioned changes", "versioned changes replicated", "update status and stats"]
+    assert messages.texts[-3:] == ["replicating versioned changes", "versioned changes replicated", "update status and stats"]
 
 
-async def test_commits_without_a_difference() -> None:
-    """A commit without a difference is reported by the message of the job, and counts as stored."""
-    store, files = Store(), {"a.json": classic("a")}
+async def test_a_commit_without_a_difference_counts_as_stored() -> None:
+    """A commit without a difference counts as stored, and the message of the job says that nothing changed."""
+    store, files = Store(), {"a.json": dashboard_file("a")}
     await run_sync(Revision(1, files, {}), store)
     progress = await run_sync(Revision(2, files, files), store, since=store.commit)
     assert (progress.final_message, progress.total, store.commit) == ("no changes detected between commits", 0, "2")
 
 
-async def test_a_name_that_an_untouched_file_has_is_refused() -> None:
-    """The unchanged file keeps its object, although it is not in the difference."""
-    store, before = Store(), {"a.json": classic("a", "Old")}
+async def test_the_name_of_an_unchanged_file_is_refused_in_another_one() -> None:
+    """A new file cannot take the name of an unchanged one, although the latter is not in the difference."""
+    store, before = Store(), {"a.json": dashboard_file("a", "Old")}
     await run_sync(Revision(1, before, {}), store)
-    progress = await run_sync(Revision(2, {**before, "b.json": classic("a", "New")}, before), store, since=store.commit)
+    progress = await run_sync(Revision(2, {**before, "b.json": dashboard_file("a", "New")}, before), store, since=store.commit)
     assert progress.errors == ["duplicate resource name: a, b.json and a.json (file: b.json, name: a, action: create)"]
     assert store.objects[dashboard_key("a")].extract.title == "Old"
 
 
-@pytest.mark.parametrize("change", [{"b.json": b"{"}, {"a.json": b"{", "b.json": classic("b")}], ids=["nothing-written", "some-written"])
+@pytest.mark.parametrize(
+    "change", [{"b.json": b"{"}, {"a.json": b"{", "b.json": dashboard_file("b")}], ids=["nothing-written", "some-written"]
+)
 async def test_a_bad_file_is_read_once(change: Files) -> None:
-    """The next syncs repeat the error without reading the file until it changes."""
-    store, before = Store(), {"a.json": classic("a")}
+    """The error of a bad file is repeated by the next syncs, which do not read the file until it changes."""
+    store, before = Store(), {"a.json": dashboard_file("a")}
     await run_sync(Revision(1, before, {}), store)
     files_with_fault = {**before, **change}
     first = await run_sync(Revision(2, files_with_fault, before), store, since=store.commit)
-    later = {**files_with_fault, "c.json": classic("c")}
+    later = {**files_with_fault, "c.json": dashboard_file("c")}
     for since in ("2", ""):
         tree = Revision(3, later, files_with_fault)
         repeated = await run_sync(tree, store, since=since)
         assert repeated.errors == first.errors
         assert tree.reads == (["c.json"] if since else [])
-    repaired = {**later, **{path: classic(path[0], "Mended") for path in change}}
+    repaired = {**later, **{path: dashboard_file(path[0], "Corrected") for path in change}}
     assert (await run_sync(Revision(4, repaired, later), store, since="3")).error_count == 0
     assert store.quarantine == {}
-    assert {write.extract.title for path, write in store.dashboards().items() if path in change} == {"Mended"}
+    assert {write.extract.title for path, write in store.dashboards().items() if path in change} == {"Corrected"}
 
 
 async def test_a_file_that_another_object_blocks_is_read_again() -> None:
     """A file whose name another object has is stored as soon as that object is deleted."""
-    store, files = Store(), {"a.json": classic("a")}
-    store.put("a")
+    store, files = Store(), {"a.json": dashboard_file("a")}
+    store.store_unrelated("a")
     assert (await run_sync(Revision(1, files, {}), store)).error_count == 1
     del store.objects[dashboard_key("a")]
     tree = Revision(2, files, files)
@@ -159,15 +161,30 @@ async def test_refused_files_are_read_again_with_other_rules() -> None:
     assert tree.reads == ["a.json"]
 
 
-@pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
-async def test_a_directory_that_is_changed_as_it_moves_keeps_its_folder(*, incremental: bool) -> None:
-    """More than half of its files must be unchanged; nested directories move along."""
+@pytest.mark.parametrize("incremental", [True, False], ids=["incremental", "full"])
+async def test_a_moved_directory_with_few_changes_keeps_its_folder(*, incremental: bool) -> None:
+    """A moved directory keeps its folder if more than half of its files are unchanged; nested directories move along."""
     store = Store()
-    a = {"a/1.json": classic("n1"), "a/2.json": classic("n2"), "a/3.json": classic("n3"), "a/b/4.json": classic("n4")}
-    z = {"z/1.json": classic("n1"), "z/2.json": classic("n2"), "z/3.json": classic("n3"), "z/b/4.json": classic("n4", "Changed")}
-    y = {"y/1.json": classic("n1"), "y/2.json": classic("n2"), "y/3.json": classic("n3", "Changed"), "y/b/4.json": classic("n4")}
+    at_a = {
+        "a/1.json": dashboard_file("n1"),
+        "a/2.json": dashboard_file("n2"),
+        "a/3.json": dashboard_file("n3"),
+        "a/b/4.json": dashboard_file("n4"),
+    }
+    at_z = {
+        "z/1.json": dashboard_file("n1"),
+        "z/2.json": dashboard_file("n2"),
+        "z/3.json": dashboard_file("n3"),
+        "z/b/4.json": dashboard_file("n4", "Changed"),
+    }
+    at_y = {
+        "y/1.json": dashboard_file("n1"),
+        "y/2.json": dashboard_file("n2"),
+        "y/3.json": dashboard_file("n3", "Changed"),
+        "y/b/4.json": dashboard_file("n4"),
+    }
     names = []
-    for index, (before, files) in enumerate(zip([{}, a, z], [a, z, y], strict=True)):
+    for index, (before, files) in enumerate(zip([{}, at_a, at_z], [at_a, at_z, at_y], strict=True)):
         progress = await run_sync(Revision(index, files, before), store, since=store.commit if incremental else "")
         assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
@@ -176,21 +193,24 @@ async def test_a_directory_that_is_changed_as_it_moves_keeps_its_folder(*, incre
 
 
 async def test_a_moved_directory_keeps_its_folder() -> None:
-    """Everything below moves along, there and back; a new directory at the old path, or a part moved out of it, is another folder."""
+    """Directories below a moved one keep their folders, too. A new directory at the old path is another folder.
+
+    A directory that moves out of the one above it keeps its folder.
+    """
     store = Store()
     history = [
-        {"a/b/1.json": classic("n1"), "a/2.json": classic("n2")},
-        {"z/b/1.json": classic("n1"), "z/2.json": classic("n2")},
-        {"z/b/1.json": classic("n1"), "z/2.json": classic("n2"), "a/3.json": classic("n3")},
-        {"y/b/1.json": classic("n1"), "z/2.json": classic("n2"), "a/3.json": classic("n3")},
+        {"a/b/1.json": dashboard_file("n1"), "a/2.json": dashboard_file("n2")},
+        {"z/b/1.json": dashboard_file("n1"), "z/2.json": dashboard_file("n2")},
+        {"z/b/1.json": dashboard_file("n1"), "z/2.json": dashboard_file("n2"), "a/3.json": dashboard_file("n3")},
+        {"y/b/1.json": dashboard_file("n1"), "z/2.json": dashboard_file("n2"), "a/3.json": dashboard_file("n3")},
     ]
     names = []
     for index, files in enumerate(history):
-        progress = await advance(store, index, files, history[index - 1] if index else {}, SyncTarget.INSTANCE)
+        progress = await sync_revision(store, index, files, history[index - 1] if index else {}, SyncTarget.INSTANCE)
         assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
-    first, moved, beside, torn = names
+    first, moved, with_new, split = names
     assert (moved["z"], moved["z/b"]) == (first["a"], first["a/b"])
-    assert beside["z"] == first["a"] != beside["a"]
-    assert (torn["z"], torn["y/b"]) == (first["a"], first["a/b"])
-    assert len(set(torn.values())) == len(torn) == 4
+    assert with_new["z"] == first["a"] != with_new["a"]
+    assert (split["z"], split["y/b"]) == (first["a"], first["a/b"])
+    assert len(set(split.values())) == len(split) == 4

@@ -46,7 +46,7 @@ def test_an_exclusion_wins_over_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "message_parts"),
+    ("body", "message_part"),
     [
         (b"exclusions: [a", "not valid YAML"),
         (b"\xff", "not UTF-8"),
@@ -54,11 +54,11 @@ def test_an_exclusion_wins_over_a_warning() -> None:
         (b"warnings:\n  target-reference-rule: yes please\n", "warnings.target-reference-rule"),
     ],
 )
-def test_an_invalid_file_has_an_error_message(body: bytes, message_parts: str) -> None:
+def test_an_invalid_file_has_an_error_message(body: bytes, message_part: str) -> None:
     with pytest.raises(DashwrightError) as refused:
         read_config(body)
     assert refused.value.message.startswith(".dashboard-lint: ")
-    assert message_parts in refused.value.message
+    assert message_part in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_an_invalid_file_has_an_error_message(body: bytes, message_parts: str) -
     ],
 )
 def test_a_key_that_is_unknown_is_reported(config: str, unknown: list[str]) -> None:
-    """The message about an unknown key lists the known keys; the other keys count, and those of other linters are accepted."""
+    """The message about an unknown key lists the known keys. Other keys apply, and at most five are reported."""
     _, result = read_config(config.encode())
     assert [text.partition(" is unknown")[0] for text in result] == [f".dashboard-lint: the key {key}" for key in unknown]
     assert all("exclusions, warnings" in text for text in result)

@@ -13,6 +13,7 @@ GIB = 1 << 30
 @pytest.mark.parametrize(
     ("content", "expected"),
     [(f"{GIB}\n", GIB // 2), (f"{16 * GIB}\n", 2 * GIB), ("max\n", 2 * GIB), ("9223372036854771712\n", 2 * GIB), (None, 2 * GIB)],
+    ids=["1 GiB", "16 GiB", "no limit", "no limit in cgroup v1", "no file"],
 )
 def test_git_may_use_half_of_the_container(tmp_path: Path, content: str | None, expected: int) -> None:
     """A git program may use half of the container's memory, and 2 GiB in a larger container or without a limit."""
@@ -25,5 +26,5 @@ def test_git_may_use_half_of_the_container(tmp_path: Path, content: str | None, 
 def test_the_system_ends_git_before_the_worker() -> None:
     """If memory is used up, the system chooses the git program, whose score is the highest. The command writes nothing else."""
     command = limited_command().replace("exec git", "exec")
-    done = subprocess.run(["sh", "-c", command, "sh", "cat", "/proc/self/oom_score_adj"], check=True, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("1000\n", "")
+    result = subprocess.run(["sh", "-c", command, "sh", "cat", "/proc/self/oom_score_adj"], check=True, capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("1000\n", "")

@@ -22,7 +22,7 @@ def panel(number: int, **settings: Any) -> dict[str, Any]:
     }
 
 
-def board(*panels: dict[str, Any], **settings: Any) -> dict[str, Any]:
+def dashboard(*panels: dict[str, Any], **settings: Any) -> dict[str, Any]:
     return {"title": "T", "panels": list(panels), **settings}
 
 
@@ -49,7 +49,7 @@ def elements(title: str = "Row", x: int = 0, **elements_by_name: Any) -> dict[st
     return {"title": "T", "elements": elements_by_name, "layout": {"kind": "RowsLayout", "spec": {"rows": [row]}}}
 
 
-def only(comparison: Comparison) -> PanelChange:
+def only_change(comparison: Comparison) -> PanelChange:
     assert (comparison.details, comparison.other_names, len(comparison.panels)) == ([], [], 1)
     return comparison.panels[0]
 
@@ -72,7 +72,7 @@ def only(comparison: Comparison) -> PanelChange:
 )
 def test_changes_of_a_panel_have_known_names(settings: dict[str, Any], expected: Detail) -> None:
     """Settings have the names that users know, with the values before and after."""
-    change = only(compare(board(panel(1), panel(2)), board(panel(1, **settings), panel(2))))
+    change = only_change(compare(dashboard(panel(1), panel(2)), dashboard(panel(1, **settings), panel(2))))
     assert (change.id, change.action, change.details, change.other_names) == ("1", PanelAction.CHANGED, [expected], [])
 
 
@@ -82,7 +82,7 @@ def test_added_and_deleted_queries_are_named() -> None:
         {"refId": "B", "rawSql": "select 1", "datasource": {"type": "postgres", "uid": "pg"}},
         {"refId": "C", "metricId": 3},
     ]
-    change = only(compare(board(panel(1)), board(panel(1, targets=queries))))
+    change = only_change(compare(dashboard(panel(1)), dashboard(panel(1, targets=queries))))
     assert change.details == [
         Detail("query B", "", "select 1"),
         Detail("query B data source", "", "pg (postgres)"),
@@ -94,8 +94,8 @@ def test_added_and_deleted_queries_are_named() -> None:
 
 def test_added_deleted_and_moved_panels_are_listed_in_order() -> None:
     """Panels are in the order of the dashboard, deleted ones last; a new one is described by its content."""
-    before = board(panel(1), panel(2), panel(3))
-    after = board(panel(4), panel(1), panel(3, gridPos={"x": 12, "y": 0, "w": 12, "h": 8}))
+    before = dashboard(panel(1), panel(2), panel(3))
+    after = dashboard(panel(4), panel(1), panel(3, gridPos={"x": 12, "y": 0, "w": 12, "h": 8}))
     differences = compare(before, after)
     assert [(change.id, change.action) for change in differences.panels] == [
         ("4", PanelAction.ADDED),
@@ -114,7 +114,7 @@ def test_added_deleted_and_moved_panels_are_listed_in_order() -> None:
 def test_another_library_panel_is_reported_by_name_and_uid() -> None:
     """Both the name and the UID of the other library panel are reported, so that a reader sees which one is shown instead."""
     before, after = (panel(1, libraryPanel={"uid": f"lib{number}", "name": f"Load {number}"}) for number in (1, 2))
-    change = only(compare(board(before), board(after)))
+    change = only_change(compare(dashboard(before), dashboard(after)))
     assert (change.details, change.other_details) == ([Detail("library panel", "Load 1 (lib1)", "Load 2 (lib2)")], [])
 
 
@@ -125,7 +125,7 @@ def test_settings_without_a_description_are_shown_as_json() -> None:
         "fieldConfig": {"defaults": {"custom": {"lineWidth": 2}}, "overrides": [{}]},
         "transparent": True,
     }
-    change = only(compare(board(panel(1)), board(panel(1, **settings))))
+    change = only_change(compare(dashboard(panel(1)), dashboard(panel(1, **settings))))
     assert change.details == []
     assert change.other_names == ["fieldConfig.defaults.custom", "fieldConfig.overrides", "options.legend", "transparent"]
     assert change.other_details[2:] == [Detail("options.legend", "", '{"showLegend":false}'), Detail("transparent", "", "true")]
@@ -155,8 +155,8 @@ def test_equal_numbers_are_not_a_change(before: str, after: str) -> None:
 def test_changes_of_variables_and_annotations_are_named() -> None:
     """Variables and annotations are named; the current value of a variable is ignored."""
     variable = {"name": "job", "type": "query", "query": "label_values(job)"}
-    before = board(time={"from": "now-6h", "to": "now"}, templating={"list": [{**variable, "current": {"value": "a"}}]}, tags=["a"])
-    after = board(
+    before = dashboard(time={"from": "now-6h", "to": "now"}, templating={"list": [{**variable, "current": {"value": "a"}}]}, tags=["a"])
+    after = dashboard(
         time={"from": "now-1h", "to": "now"},
         templating={"list": [{**variable, "current": {"value": "b"}}, {"name": "node", "type": "custom"}]},
         annotations={"list": [{"name": "Deploys", "enable": True}]},
@@ -176,16 +176,18 @@ def test_changes_of_variables_and_annotations_are_named() -> None:
 def test_panels_in_rows_are_compared() -> None:
     """Panels in collapsed rows and in the rows of old dashboards count: collapsing a row changes only the row."""
     row = {"id": 9, "type": "row", "title": "More", "collapsed": False, "panels": []}
-    change = only(compare(board(row, panel(1)), board({**row, "collapsed": True, "panels": [panel(1)]})))
+    change = only_change(compare(dashboard(row, panel(1)), dashboard({**row, "collapsed": True, "panels": [panel(1)]})))
     assert (change.title, change.other_names) == ("More", ["collapsed"])
     old = {"title": "T", "rows": [{"panels": [panel(1)]}]}
-    assert compare(old, board(panel(1))) == Comparison([], [], [])
+    assert compare(old, dashboard(panel(1))) == Comparison([], [], [])
 
 
 def test_panels_without_an_id_are_matched_by_title() -> None:
-    """Title and number distinguish panels without an id."""
-    bare = {"type": "text", "title": "Note", "options": {"content": "a"}}
-    differences = compare(board(bare, bare), board(bare, {**bare, "options": {"content": "b"}}))
+    """Panels without an id are matched by title, and several with one title by their number."""
+    panel_without_id = {"type": "text", "title": "Note", "options": {"content": "a"}}
+    differences = compare(
+        dashboard(panel_without_id, panel_without_id), dashboard(panel_without_id, {**panel_without_id, "options": {"content": "b"}})
+    )
     assert [(change.id, change.details) for change in differences.panels] == [("Note (2)", [Detail("content", "a", "b")])]
 
 
@@ -202,8 +204,8 @@ def test_dashboards_with_elements_are_compared() -> None:
 
 
 def test_a_converted_dashboard_keeps_its_panels() -> None:
-    """A panel is recognized by its id in both: a converted dashboard keeps its panels."""
-    differences = compare(board(panel(1), panel(2)), elements(a=element(1), b=element(2, "down")))
+    """A panel has the same id in both forms, so the conversion of a dashboard to elements neither adds nor removes panels."""
+    differences = compare(dashboard(panel(1), panel(2)), elements(a=element(1), b=element(2, "down")))
     assert not {PanelAction.ADDED, PanelAction.REMOVED} & {change.action for change in differences.panels}
     assert Detail("query A", "up", "down") in next(change for change in differences.panels if change.id == "2").details
 
@@ -232,7 +234,7 @@ def test_any_tree_can_be_compared(before: dict[str, Any], after: dict[str, Any])
 
 def test_comparing_panels_takes_linear_time() -> None:
     """Any author of a pull request can have panels compared, so equally named ones are not counted again for each."""
-    changes = compare({}, board(*[{}] * 10_000)).panels
+    changes = compare({}, dashboard(*[{}] * 10_000)).panels
     assert [change.id for change in changes[:3]] == ["", " (2)", " (3)"]
     assert len({change.id for change in changes}) == 10_000
 

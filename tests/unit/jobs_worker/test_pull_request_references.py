@@ -19,7 +19,7 @@ def pull_request(number: int = 7, head: str = "change", base: str = "main", comm
 
 
 @pytest.mark.parametrize(
-    "expected",
+    "options",
     [
         {"ref": "change"},
         {"ref": "refs/heads/change"},
@@ -35,16 +35,16 @@ def pull_request(number: int = 7, head: str = "change", base: str = "main", comm
     ],
     ids=str,
 )
-def test_a_pull_request_is_matched(expected: dict[str, str | int]) -> None:
+def test_a_pull_request_is_matched(options: dict[str, str | int]) -> None:
     """A reference may be the branch, the newest commit or its prefix, or an address of the pull request or below it."""
-    reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate(expected))
+    reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate(options))
     reference.check(pull_request())
     if not reference.number:
         assert reference.choose([pull_request(8, "other", commit="d" * 40), pull_request()], "main").number == 7
 
 
 @pytest.mark.parametrize(
-    ("expected", "text"),
+    ("options", "text"),
     [
         ({"ref": "other"}, r"its branch is 'change', at 4f2c.*, not 'other' \(pr.ref\)"),
         ({"ref": "refs/pull/8/head"}, "pr.ref"),
@@ -56,9 +56,9 @@ def test_a_pull_request_is_matched(expected: dict[str, str | int]) -> None:
     ],
     ids=str,
 )
-def test_another_pull_request_is_rejected(expected: dict[str, str], text: str) -> None:
+def test_another_pull_request_is_rejected(options: dict[str, str], text: str) -> None:
     """The error of another pull request has its value, the job's value and the field."""
-    reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate({**expected, "pr": 7}))
+    reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate({**options, "pr": 7}))
     with pytest.raises(BadRequest, match=text):
         reference.check(pull_request())
     with pytest.raises(NotFound, match="knows no open pull request with pr"):
@@ -76,15 +76,15 @@ def test_the_pull_request_into_the_synced_branch_is_chosen() -> None:
         reference.choose([pull_request(7, base="next"), pull_request(8)], "")
 
 
-@pytest.mark.parametrize("expected", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
-def test_a_job_without_a_pull_request_is_refused(expected: dict[str, str | int] | None) -> None:
+@pytest.mark.parametrize("options", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
+def test_a_job_without_a_pull_request_is_refused(options: dict[str, str | int] | None) -> None:
     """A job that names only a commit is refused, because the commit may be the newest of several pull requests."""
     with pytest.raises(BadRequest, match="which pull request"):
-        PullRequestReference.from_options(None if expected is None else PullRequestJobOptions.model_validate(expected))
+        PullRequestReference.from_options(None if options is None else PullRequestJobOptions.model_validate(options))
 
 
 def test_an_older_commit_is_ignored() -> None:
-    """Only the commit is removed from the reference."""
+    """An older commit is removed from the reference, and the rest is kept."""
     reference = PullRequestReference(7, "change", "d" * 40, PAGE).without_commit()
     assert reference == PullRequestReference(7, "change", "", PAGE)
     reference.check(pull_request())

@@ -6,7 +6,8 @@ from dashwright.common.errors import BadRequest, Cause, DashwrightError, Forbidd
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 from dashwright.jobs_worker.domain.readiness import set_readiness
 
-SECOND = 1_767_225_600_000
+#: The start of the year 2026, in milliseconds.
+START = 1_767_225_600_000
 
 
 def spec(kind: str) -> RepositorySpec:
@@ -23,7 +24,7 @@ def test_a_condition_keeps_the_time_of_its_value() -> None:
         ("True", None, 2, "2026-01-01T00:00:02Z"),
         ("True", None, 3, "2026-01-01T00:00:02Z"),
     ):
-        now = SECOND + 1000 * (generation if value == "True" else generation - 1)
+        now = START + 1000 * (generation if value == "True" else generation - 1)
         set_readiness(status, spec("github"), fault, generation=generation, now=now)
         assert status.conditions is not None
         (ready,) = status.conditions
@@ -40,16 +41,16 @@ def test_a_condition_keeps_the_time_of_its_value() -> None:
         ("local", BadRequest("no"), "spec.local.path", "InvalidSpec"),
     ],
 )
-def test_a_fault_is_removed_with_its_reason(kind: str, fault: DashwrightError, field: str, reason: str) -> None:
+def test_a_fault_is_a_field_error_until_it_is_corrected(kind: str, fault: DashwrightError, field: str, reason: str) -> None:
     """A field error names a field in the block of the repository's type. Once the repository can be read, the error is removed."""
     status = RepositoryStatus()
-    set_readiness(status, spec(kind), fault, generation=1, now=SECOND)
+    set_readiness(status, spec(kind), fault, generation=1, now=START)
     assert status.field_errors is not None
     assert status.conditions is not None
     assert [(error.type, error.field, error.detail) for error in status.field_errors] == [("FieldValueInvalid", field, fault.message)]
     assert (status.health.error, status.health.message, status.conditions[0].reason) == ("health", [fault.message], reason)
     assert "not synced until" in status.sync.message[0]
-    set_readiness(status, spec(kind), None, generation=1, now=SECOND)
+    set_readiness(status, spec(kind), None, generation=1, now=START)
     assert status.sync.message == []
     assert "fieldErrors" not in status.to_json().decode()
     assert status.health.to_json() == b'{"healthy":true,"checked":1767225600000}'
@@ -60,5 +61,5 @@ def test_the_errors_of_the_last_sync_are_kept() -> None:
     status = RepositoryStatus()
     status.sync.message = ["a.json: not valid JSON"]
     for fault in (BadRequest("no"), None):
-        set_readiness(status, spec("git"), fault, generation=1, now=SECOND)
+        set_readiness(status, spec("git"), fault, generation=1, now=START)
         assert status.sync.message == ["a.json: not valid JSON"]

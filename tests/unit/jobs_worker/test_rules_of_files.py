@@ -87,8 +87,14 @@ def test_allowed_refs_are_accepted(repository: RepositorySpec, ref: str) -> None
     check_write(repository, ref)
 
 
-def test_the_own_branch_is_the_one_that_needs_no_name() -> None:
-    assert [effective_ref(spec(), ref) for ref in ("", "main", "other", "feature/x")] == ["", "", "other", "feature/x"]
+def test_the_synced_branch_needs_no_ref() -> None:
+    """The ref of the synced branch is empty, and other refs are unchanged."""
+    assert [effective_ref(spec(), ref) for ref in ("", "main", "other", "feature/x")] == [
+        "",
+        "",
+        "other",
+        "feature/x",
+    ]
     with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
         effective_ref(spec(), "a..b")
     with pytest.raises(BadRequest, match="local repository does not support ref"):
@@ -96,13 +102,13 @@ def test_the_own_branch_is_the_one_that_needs_no_name() -> None:
 
 
 def test_a_checksum_is_that_of_the_checkout() -> None:
-    """The checksum is git's name of the bytes, and in a local directory their SHA-1."""
+    """The checksum of a file in git is the id of its blob, and that of a file in a local directory is its SHA-1."""
     assert checksum_of(b"hello\n", in_git=True) == "ce013625030ba8dba906f756967f9e9ca394464a"
     assert checksum_of(b"hello\n", in_git=False) == "f572d396fae9206628714fb2ce00f72e94f2258f"
 
 
 def test_a_directory_exists_while_it_has_entries() -> None:
-    """A directory exists as long as it contains an entry."""
+    """A directory exists while it has entries. The difference of an edit has the directories above each edited file."""
     entries = [
         Entry("a/"),
         Entry("a/1.json", "1"),
@@ -142,7 +148,7 @@ def test_a_directory_exists_while_it_has_entries() -> None:
     ],
 )
 def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: str, compare: str, new: str) -> None:
-    """The name of the host determines its kind."""
+    """The links to a file have the form of its kind of host, which follows from the name of the host."""
     own_spec = spec()
     assert own_spec.remote is not None
     own_spec.remote.url = url
@@ -155,7 +161,7 @@ def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: 
     assert links.source_url == url + commit_source.format(commit)
 
 
-def test_links_to_bitbucket_data_center_have_its_form() -> None:
+def test_links_to_bitbucket_data_center_lead_to_its_pages() -> None:
     """The addresses of pages are different from the address for git, also for a host with a path."""
     for origin in ("https://bitbucket.example.org", "https://bitbucket.example.org/git"):
         own_spec = spec()
@@ -168,7 +174,7 @@ def test_links_to_bitbucket_data_center_have_its_form() -> None:
 
 
 def test_a_file_is_linked_in_its_branch() -> None:
-    """The link leads to its branch; another branch has links to compare it and to open a pull request."""
+    """The link to a file leads to its branch. Another branch has links to compare it and to open a pull request."""
     host = "https://git.example.org/team/boards"
     urls_in_own_branch = urls_of(spec(), FileView("a b.json", "", "c0"))
     assert urls_in_own_branch is not None
@@ -177,14 +183,14 @@ def test_a_file_is_linked_in_its_branch() -> None:
         host,
         None,
     )
-    other = urls_of(spec(), FileView("a.json", "x/y", "c0"))
-    assert other is not None
+    links_in_other_branch = urls_of(spec(), FileView("a.json", "x/y", "c0"))
+    assert links_in_other_branch is not None
     compare = f"{host}/compare/main...x/y"
-    assert (other.source_url, other.compare_url) == (f"{host}/blob/x/y/a.json", compare)
-    assert other.new_pull_request_url == f"{compare}?quick_pull=1&labels=grafana"
-    unnamed = urls_of(spec(branch=""), FileView("a.json", "", "c0"))
-    assert unnamed is not None
-    assert unnamed.source_url == f"{host}/blob/c0/a.json"
+    assert (links_in_other_branch.source_url, links_in_other_branch.compare_url) == (f"{host}/blob/x/y/a.json", compare)
+    assert links_in_other_branch.new_pull_request_url == f"{compare}?quick_pull=1&labels=grafana"
+    links_without_branch = urls_of(spec(branch=""), FileView("a.json", "", "c0"))
+    assert links_without_branch is not None
+    assert links_without_branch.source_url == f"{host}/blob/c0/a.json"
     assert urls_of(spec(kind="local"), FileView("a.json", "", "")) is None
     over_ssh = spec().model_copy(update={"githost": GitHostRepositoryConfig(url="git@git.example.org:team/boards", branch="main")})
     assert urls_of(over_ssh, FileView("a.json", "", "c0")) is None

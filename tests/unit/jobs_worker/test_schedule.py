@@ -12,12 +12,12 @@ NOW = 10_000_000
 SECOND = 1000
 
 
-def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, handled: int = 0, **status: Any) -> NextStep:
+def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, last_step_at: int = 0, **status: Any) -> NextStep:
     sync = {"enabled": enabled, "target": "folder", "intervalSeconds": interval}
     spec = RepositorySpec.model_validate({"title": "T", "type": "local", "workflows": [], "local": {"path": "p"}, "sync": sync})
     health = {"healthy": True, "checked": NOW}
     status_object = RepositoryStatus.model_validate({"health": health, **status})
-    return next_step(RepositoryTiming.of(spec, status_object), spec_changed_at=changed, last_step_at=handled, now_milliseconds=NOW)
+    return next_step(RepositoryTiming.of(spec, status_object), spec_changed_at=changed, last_step_at=last_step_at, now_milliseconds=NOW)
 
 
 def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
@@ -25,16 +25,16 @@ def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("known_status", "expected"),
+    ("conditions", "expected"),
     [
         ({"changed": 1}, NextStep.SYNC),
-        ({"changed": 1, "handled": NOW - SECOND}, NextStep.NOTHING),
+        ({"changed": 1, "last_step_at": NOW - SECOND}, NextStep.NOTHING),
         ({"changed": 1, "enabled": False}, NextStep.NOTHING),
         ({"changed": NOW - 1, "sync": ended_sync(5)}, NextStep.SYNC),
         ({"changed": NOW - 1, "sync": {"state": "pending"}}, NextStep.NOTHING),
         ({"sync": ended_sync(60)}, NextStep.CHECK),
         ({"sync": ended_sync(59)}, NextStep.NOTHING),
-        ({"sync": ended_sync(600), "handled": NOW - 30 * SECOND}, NextStep.NOTHING),
+        ({"sync": ended_sync(600), "last_step_at": NOW - 30 * SECOND}, NextStep.NOTHING),
         ({"sync": ended_sync(60, "error")}, NextStep.CHECK),
         ({"sync": {"state": "working", "started": NOW - 60 * SECOND}}, NextStep.NOTHING),
         ({"sync": ended_sync(600), "interval": 0}, NextStep.NOTHING),
@@ -42,13 +42,16 @@ def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 59 * SECOND}}, NextStep.NOTHING),
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 60 * SECOND}}, NextStep.PROBE),
         ({"changed": NOW - 1, "health": {"healthy": False, "checked": NOW - 2}}, NextStep.PROBE),
-        ({"changed": NOW - 2, "health": {"healthy": False, "checked": NOW - 5}, "handled": NOW - 1}, NextStep.NOTHING),
+        ({"changed": NOW - 2, "health": {"healthy": False, "checked": NOW - 5}, "last_step_at": NOW - 1}, NextStep.NOTHING),
         ({"sync": ended_sync(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}}, NextStep.PROBE),
-        ({"sync": ended_sync(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}, "handled": NOW - SECOND}, NextStep.NOTHING),
+        (
+            {"sync": ended_sync(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}, "last_step_at": NOW - SECOND},
+            NextStep.NOTHING,
+        ),
         ({"enabled": False, "health": {"healthy": False}}, NextStep.PROBE),
     ],
     ids=str,
 )
-def test_new_changed_and_overdue_repositories_are_due(known_status: dict[str, Any], expected: NextStep) -> None:
+def test_new_changed_and_overdue_repositories_are_due(conditions: dict[str, Any], expected: NextStep) -> None:
     """New and changed repositories are due immediately, others by their interval; unhealthy ones are probed until they recover."""
-    assert step_for(**known_status) is expected
+    assert step_for(**conditions) is expected

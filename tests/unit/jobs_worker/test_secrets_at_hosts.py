@@ -9,22 +9,22 @@ from dashwright.common.git_hosts.github import GITHUB
 from dashwright.jobs_worker.adapters.host.addresses import api_at
 from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, error_for
 
-PAIR = "anna:a-password"
+USER_AND_PASSWORD = "anna:a-password"
 
 
 @pytest.mark.parametrize(
     ("token", "secret"),
     [
         ("a-token", "a-token"),
-        (PAIR, PAIR),
-        (PAIR, "a-password"),
-        (PAIR, base64.b64encode(PAIR.encode()).decode()),
+        (USER_AND_PASSWORD, USER_AND_PASSWORD),
+        (USER_AND_PASSWORD, "a-password"),
+        (USER_AND_PASSWORD, base64.b64encode(USER_AND_PASSWORD.encode()).decode()),
     ],
-    ids=["token", "pair", "password", "header"],
+    ids=["token", "user and password", "password", "header"],
 )
 def test_an_echoed_secret_is_removed(token: str, secret: str) -> None:
     """A secret is removed whether it is echoed completely, in part, as a header, or with invisible characters in it."""
     api = api_at(GITHUB, "", "https://git.example.org/team/boards", token)
     for text in (secret, f"{secret[:4]}\0{secret[4:]}"):
-        created = error_for(ErrorResponse(422, {}, orjson.dumps({"message": f"no: {text}!"})), api.secrets)
-        assert created.message.endswith("(no: ***!)")
+        error = error_for(ErrorResponse(422, {}, orjson.dumps({"message": f"no: {text}!"})), api.secrets)
+        assert error.message.endswith("(no: ***!)")

@@ -20,7 +20,7 @@ def test_every_body_is_returned_by_its_ticket(bodies: list[bytes]) -> None:
 
 
 def test_the_file_is_deleted_after_use() -> None:
-    """Closing the file deletes it."""
+    """The file of a spool is deleted when the spool is closed."""
     with FileSpool() as spool:
         ticket = spool.put(b"body")
     with pytest.raises(ValueError, match="closed file"):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import orjson
 import pytest
-from tests.unit.jobs_worker.doubles import REPOSITORY, Messages, Store, Tree, classic, dashboard_key, folder_key, run_sync
+from tests.unit.jobs_worker.doubles import REPOSITORY, Checkout, Messages, Store, dashboard_file, dashboard_key, folder_key, run_sync
 
 from dashwright.common.errors import Conflict, PreconditionFailed, Unavailable
 from dashwright.common.jobs.names import folder_name
@@ -21,32 +21,34 @@ MANAGED_BY_REPOSITORY = {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID:
 async def test_file_becomes_a_managed_object_in_its_folder() -> None:
     """Object and folders have manager, path and checksum; each folder is in the one above."""
     store = Store()
-    await run_sync({"team/prod/cpu.json": classic("cpu", "CPU")}, store)
-    written = store.dashboards()["team/prod/cpu.json"]
+    await run_sync({"team/prod/cpu.json": dashboard_file("cpu", "CPU")}, store)
+    dashboard = store.dashboards()["team/prod/cpu.json"]
     prod, team = folder_name(REPOSITORY, "team/prod"), folder_name(REPOSITORY, "team")
-    assert (written.key, written.extract.title, written.folder) == (dashboard_key("cpu"), "CPU", prod)
-    assert written.api_version == "dashboard.grafana.app/v0alpha1"
-    assert written.annotations == {
+    assert (dashboard.key, dashboard.extract.title, dashboard.folder) == (dashboard_key("cpu"), "CPU", prod)
+    assert dashboard.api_version == "dashboard.grafana.app/v0alpha1"
+    assert dashboard.annotations == {
         **MANAGED_BY_REPOSITORY,
         annotations.SOURCE_PATH: "team/prod/cpu.json",
-        annotations.SOURCE_CHECKSUM: hashlib.sha1(classic("cpu", "CPU")).hexdigest(),
+        annotations.SOURCE_CHECKSUM: hashlib.sha1(dashboard_file("cpu", "CPU")).hexdigest(),
         annotations.FOLDER_KEY: prod,
     }
-    above = store.objects[folder_key(prod)]
-    assert (above.extract.title, above.folder, above.spec) == ("prod", team, b'{"title":"prod"}')
-    assert above.annotations == {**MANAGED_BY_REPOSITORY, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER_KEY: team}
+    prod_folder = store.objects[folder_key(prod)]
+    assert (prod_folder.extract.title, prod_folder.folder, prod_folder.spec) == ("prod", team, b'{"title":"prod"}')
+    assert prod_folder.annotations == {**MANAGED_BY_REPOSITORY, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER_KEY: team}
     assert store.objects[folder_key(team)].folder == ""
 
 
 async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
     """The root folder is named like the repository, shows its title, and follows it."""
     store = Store()
-    await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER)
+    await run_sync({"a.json": dashboard_file("a"), "sub/b.json": dashboard_file("b")}, store, target=SyncTarget.FOLDER)
     root = store.objects[folder_key(REPOSITORY)]
     assert (root.extract.title, root.folder, root.annotations) == ("The team", "", MANAGED_BY_REPOSITORY)
     assert store.dashboards()["a.json"].folder == REPOSITORY
     assert store.folders()["sub"].folder == REPOSITORY
-    progress = await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER, title="Renamed")
+    progress = await run_sync(
+        {"a.json": dashboard_file("a"), "sub/b.json": dashboard_file("b")}, store, target=SyncTarget.FOLDER, title="Renamed"
+    )
     assert store.objects[folder_key(REPOSITORY)].extract.title == "Renamed"
     assert [(entry.resource, entry.update, entry.noop) for entry in progress.summary()] == [("dashboards", 0, 2), ("folders", 0, 1)]
 
@@ -54,8 +56,8 @@ async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
 async def test_all_changes_are_one_call() -> None:
     """All changes become visible together; folders are created before and deleted after their content."""
     store = Store()
-    await run_sync({"a/x.json": classic("x"), "b/y.json": classic("y")}, store)
-    progress = await run_sync({"a/x.json": classic("x", "Newer"), "c/z.json": classic("z")}, store)
+    await run_sync({"a/x.json": dashboard_file("x"), "b/y.json": dashboard_file("y")}, store)
+    progress = await run_sync({"a/x.json": dashboard_file("x", "Newer"), "c/z.json": dashboard_file("z")}, store)
     assert [len(changes) for changes in store.applied] == [4, 5]
     assert [(type(change).__name__, change.key.resource) for change in store.applied[1]] == [
         ("Write", "folders"),
@@ -72,9 +74,9 @@ async def test_all_changes_are_one_call() -> None:
 
 async def test_a_sync_without_changes_reads_and_writes_nothing() -> None:
     """A second sync of unchanged files compares checksums only."""
-    store, files = Store(), {"a/x.json": classic("x"), "README.md": b"#"}
+    store, files = Store(), {"a/x.json": dashboard_file("x"), "README.md": b"#"}
     await run_sync(files, store, target=SyncTarget.FOLDER)
-    tree = Tree(files)
+    tree = Checkout(files)
     progress = await run_sync(tree, store, target=SyncTarget.FOLDER)
     assert (tree.reads, len(store.applied)) == ([], 1)
     assert progress.outcome == (State.SUCCESS, "no changes to sync")
@@ -82,9 +84,11 @@ async def test_a_sync_without_changes_reads_and_writes_nothing() -> None:
 
 
 async def test_a_bad_file_does_not_affect_other_files() -> None:
-    """All other files are stored; the job ends as an error and names the file."""
+    """If one file is bad, all others are stored. The job ends as an error and names the file."""
     store = Store()
-    progress = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd\\.json": b"", "other.yaml": b"kind: Dashboard"}, store)
+    progress = await run_sync(
+        {"bad.json": b"{", "good.json": dashboard_file("good"), "odd\\.json": b"", "other.yaml": b"kind: Dashboard"}, store
+    )
     assert list(store.dashboards()) == ["good.json"]
     assert progress.outcome == (State.ERROR, "completed with errors")
     assert [text.partition(" (file: ")[2] for text in progress.errors] == [
@@ -108,48 +112,48 @@ async def test_the_error_of_a_bad_file_can_be_stored() -> None:
         assert len(result.encode()) < 3000
 
 
-@pytest.mark.parametrize("broken", [b"{", b'{"panels": []}', b"x" * 6_000_000])
+@pytest.mark.parametrize("broken", [b"{", b'{"panels": []}', b"x" * 6_000_000], ids=["not JSON", "no title", "too large"])
 async def test_a_broken_file_keeps_its_object(broken: bytes) -> None:
-    """The earlier revision and its checksum are kept, so the next sync examines the file again."""
+    """The object of a broken file keeps its revision and checksum, so the next sync examines the file again."""
     store = Store()
-    await run_sync({"a/x.json": classic("x", "Before")}, store)
+    await run_sync({"a/x.json": dashboard_file("x", "Before")}, store)
     progress = await run_sync({"a/x.json": broken}, store)
     assert store.dashboards()["a/x.json"].extract.title == "Before"
     assert len(store.applied) == 1
     assert progress.error_count == 1
-    await run_sync({"a/x.json": classic("x", "After")}, store)
+    await run_sync({"a/x.json": dashboard_file("x", "After")}, store)
     assert store.dashboards()["a/x.json"].extract.title == "After"
 
 
 async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
-    """The file existed when the sync began, so the next sync deletes the object."""
+    """The object of a file that is deleted during a sync is kept until the next sync."""
     store = Store()
-    await run_sync({"x.json": classic("x")}, store)
-    tree = Tree({"x.json": classic("x", "Newer"), "y.json": classic("y")})
+    await run_sync({"x.json": dashboard_file("x")}, store)
+    tree = Checkout({"x.json": dashboard_file("x", "Newer"), "y.json": dashboard_file("y")})
     entries = await tree.entries()
     del tree.files["x.json"]
     tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
     progress = await run_sync(tree, store)
     assert sorted(store.dashboards()) == ["x.json", "y.json"]
-    assert progress.errors == ["file went away (file: x.json, action: update)"]
+    assert progress.errors == ["file was deleted (file: x.json, action: update)"]
 
 
 async def test_a_file_changed_during_the_sync_has_its_checksum() -> None:
     """Checksum and content come from the same reading, so the next sync finds nothing to do."""
-    store, tree = Store(), Tree({"x.json": classic("x")})
+    store, tree = Store(), Checkout({"x.json": dashboard_file("x")})
     entries = await tree.entries()
-    tree.files["x.json"] = classic("x", "Newer")
+    tree.files["x.json"] = dashboard_file("x", "Newer")
     tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
     await run_sync(tree, store)
-    await run_sync({"x.json": classic("x", "Newer")}, store)
+    await run_sync({"x.json": dashboard_file("x", "Newer")}, store)
     assert len(store.applied) == 1
 
 
 async def test_moved_file_moves_its_object() -> None:
     """An unchanged name under another path is an update: history and links are kept."""
     store = Store()
-    await run_sync({"old/x.json": classic("x")}, store)
-    await run_sync({"new/x.json": classic("x")}, store)
+    await run_sync({"old/x.json": dashboard_file("x")}, store)
+    await run_sync({"new/x.json": dashboard_file("x")}, store)
     assert list(store.dashboards()) == ["new/x.json"]
     moved = [change for change in store.applied[1] if change.key == dashboard_key("x")]
     assert [isinstance(change, Write) and not change.is_new for change in moved] == [True]
@@ -158,24 +162,24 @@ async def test_moved_file_moves_its_object() -> None:
 async def test_renamed_object_replaces_the_old_one() -> None:
     """If a file gets the name of another object, the sync creates this object and deletes the former one."""
     store = Store()
-    await run_sync({"x.json": classic("before")}, store)
-    await run_sync({"x.json": classic("after")}, store)
+    await run_sync({"x.json": dashboard_file("before")}, store)
+    await run_sync({"x.json": dashboard_file("after")}, store)
     assert [write.key.name for write in store.dashboards().values()] == ["after"]
     assert Removal(dashboard_key("before")) in store.applied[1]
 
 
 async def test_two_files_may_swap_their_names() -> None:
-    """Both objects exchange their files in the same step."""
+    """Two files may swap their names: their objects exchange the files in the same step."""
     store = Store()
-    await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
-    progress = await run_sync({"1.json": classic("b"), "2.json": classic("a")}, store)
+    await run_sync({"1.json": dashboard_file("a"), "2.json": dashboard_file("b")}, store)
+    progress = await run_sync({"1.json": dashboard_file("b"), "2.json": dashboard_file("a")}, store)
     assert {path: write.key.name for path, write in store.dashboards().items()} == {"1.json": "b", "2.json": "a"}
     assert progress.error_count == 0
 
 
 async def test_first_of_two_new_files_gets_the_name() -> None:
     """The second of two new files with one name is an error that names both, in the next sync too."""
-    store, files = Store(), {"b.json": classic("dash", "B"), "a.json": classic("dash", "A")}
+    store, files = Store(), {"b.json": dashboard_file("dash", "B"), "a.json": dashboard_file("dash", "A")}
     for _ in range(2):
         progress = await run_sync(files, store)
         assert progress.errors == ["duplicate resource name: dash, b.json and a.json (file: b.json, name: dash, action: create)"]
@@ -184,22 +188,23 @@ async def test_first_of_two_new_files_gets_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner_body", "title"), [(classic("dash", "Mine"), "Mine"), (classic("dash", "Changed"), "Changed"), (b"broken", "Mine")]
+    ("owner_body", "title"),
+    [(dashboard_file("dash", "Original"), "Original"), (dashboard_file("dash", "Changed"), "Changed"), (b"broken", "Original")],
 )
 async def test_file_that_has_the_name_keeps_it(owner_body: bytes, title: str) -> None:
     """A file keeps its object whether it is unchanged, changed or broken: no other file takes the object over, even if it comes earlier."""
     store = Store()
-    await run_sync({"z.json": classic("dash", "Mine")}, store)
-    progress = await run_sync({"a.json": classic("dash", "Thief"), "z.json": owner_body}, store)
+    await run_sync({"z.json": dashboard_file("dash", "Original")}, store)
+    progress = await run_sync({"a.json": dashboard_file("dash", "Copy"), "z.json": owner_body}, store)
     assert {path: write.extract.title for path, write in store.dashboards().items()} == {"z.json": title}
     assert "duplicate resource name: dash, a.json and z.json (file: a.json, name: dash, action: create)" in progress.errors
 
 
 async def test_a_rejected_file_keeps_its_object() -> None:
-    """A file that may not take a new name keeps the old one, also against a third file; nothing is lost along the chain."""
+    """A file that may not take a new name keeps its object, so a third file cannot take the old name, either."""
     store = Store()
-    await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
-    progress = await run_sync({"0.json": classic("a"), "1.json": classic("b"), "2.json": classic("b")}, store)
+    await run_sync({"1.json": dashboard_file("a"), "2.json": dashboard_file("b")}, store)
+    progress = await run_sync({"0.json": dashboard_file("a"), "1.json": dashboard_file("b"), "2.json": dashboard_file("b")}, store)
     assert {path: write.key.name for path, write in store.dashboards().items()} == {"1.json": "a", "2.json": "b"}
     assert progress.errors == [
         "duplicate resource name: a, 0.json and 1.json (file: 0.json, name: a, action: create)",
@@ -240,18 +245,18 @@ async def test_a_refused_library_panel_is_not_counted_as_a_dashboard(second: dic
 async def test_object_of_another_manager_is_not_touched(value: dict[str, str], text: str) -> None:
     """Objects of users and of other managers are kept, and the error says so."""
     store = Store()
-    unmanaged = store.put("x", value)
-    progress = await run_sync({"x.json": classic("x"), "y.json": classic("y")}, store)
-    assert store.objects[dashboard_key("x")] is unmanaged
+    unrelated = store.store_unrelated("x", value)
+    progress = await run_sync({"x.json": dashboard_file("x"), "y.json": dashboard_file("y")}, store)
+    assert store.objects[dashboard_key("x")] is unrelated
     assert dashboard_key("y") in store.objects
     assert progress.errors == [f"{text} (file: x.json, name: x, action: create)"]
 
 
-async def test_manager_that_allows_edits_gives_way() -> None:
-    """An object whose manager allows edits becomes one of the repository."""
+async def test_an_object_whose_manager_allows_edits_is_taken_over() -> None:
+    """If the manager of an object allows edits, the repository becomes its manager."""
     store = Store()
-    store.put("x", {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other", "grafana.app/managerAllowsEdits": "true"})
-    progress = await run_sync({"x.json": classic("x")}, store)
+    store.store_unrelated("x", {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other", "grafana.app/managerAllowsEdits": "true"})
+    progress = await run_sync({"x.json": dashboard_file("x")}, store)
     assert store.objects[dashboard_key("x")].annotations[annotations.MANAGER_ID] == REPOSITORY
     assert progress.error_count == 0
 
@@ -266,8 +271,8 @@ async def test_manager_that_allows_edits_gives_way() -> None:
 async def test_a_foreign_folder_stops_only_its_content(value: dict[str, str], text: str) -> None:
     """Nothing is stored in a folder that has another manager; all other files are stored."""
     store = Store()
-    store.put(folder_name(REPOSITORY, "a"), value, folder=True)
-    progress = await run_sync({"a/b/x.json": classic("x"), "y.json": classic("y")}, store)
+    store.store_unrelated(folder_name(REPOSITORY, "a"), value, folder=True)
+    progress = await run_sync({"a/b/x.json": dashboard_file("x"), "y.json": dashboard_file("y")}, store)
     assert list(store.dashboards()) == ["y.json"]
     assert [error.partition(" (file")[0] for error in progress.errors] == [text] * 3
 
@@ -275,9 +280,9 @@ async def test_a_foreign_folder_stops_only_its_content(value: dict[str, str], te
 async def test_a_foreign_root_folder_stops_the_sync() -> None:
     """A repository whose root folder has another manager cannot be stored."""
     store = Store()
-    store.put(REPOSITORY, {}, folder=True)
+    store.store_unrelated(REPOSITORY, {}, folder=True)
     with pytest.raises(Conflict, match=f"target folder is not managed by a repository: folder '{REPOSITORY}' exists"):
-        await run_sync({"x.json": classic("x")}, store, target=SyncTarget.FOLDER)
+        await run_sync({"x.json": dashboard_file("x")}, store, target=SyncTarget.FOLDER)
     assert store.applied == []
 
 
@@ -285,20 +290,20 @@ async def test_failed_write_counts_nothing() -> None:
     """If the transaction fails, no counter includes its writes."""
     store, messages = Store(failure=Unavailable("database is away")), Messages()
     with pytest.raises(Unavailable):
-        await run_sync({"x.json": classic("x")}, store, messages=messages)
+        await run_sync({"x.json": dashboard_file("x")}, store, messages=messages)
     assert store.objects == {}
-    assert messages.seen == ["execute sync job", "reading changed files", "replicating changes"]
+    assert messages.texts == ["execute sync job", "reading changed files", "replicating changes"]
 
 
 async def test_failure_of_the_worker_while_reading_ends_the_job() -> None:
     """An unavailable checkout is not a bad file: nothing is deleted for it."""
 
-    class UnavailableTree(Tree):
+    class UnavailableCheckout(Checkout):
         def open_reader(self) -> Callable[[str], File]:
             raise Unavailable("disk is away")
 
     with pytest.raises(Unavailable):
-        await run_sync(UnavailableTree({"x.json": classic("x")}), Store())
+        await run_sync(UnavailableCheckout({"x.json": dashboard_file("x")}), Store())
 
 
 async def test_sync_that_is_not_enabled_is_refused() -> None:
@@ -310,8 +315,8 @@ async def test_sync_that_is_not_enabled_is_refused() -> None:
 async def test_progress_only_grows() -> None:
     """Every file is reported from the first read to the last write, and the progress ends at 100."""
     messages = Messages()
-    progress = await run_sync({f"{index}.json": classic(f"n{index}") for index in range(5)}, Store(), messages=messages)
-    assert messages.seen == ["execute sync job", "reading changed files", "replicating changes", "update status and stats"]
+    progress = await run_sync({f"{index}.json": dashboard_file(f"n{index}") for index in range(5)}, Store(), messages=messages)
+    assert messages.texts == ["execute sync job", "reading changed files", "replicating changes", "update status and stats"]
     assert messages.percents == sorted(messages.percents)
     assert messages.percents[-1] == 100
     assert (progress.done, progress.uncommitted) == (5, 0)

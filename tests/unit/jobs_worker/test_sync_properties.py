@@ -7,7 +7,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.jobs_worker.doubles import Store, classic, run_sync
+from tests.unit.jobs_worker.doubles import Store, dashboard_file, run_sync
 
 from dashwright.common.jobs import paths
 from dashwright.common.models.provisioning import SyncTarget
@@ -22,15 +22,15 @@ BODIES = st.one_of(
     st.sampled_from([b"{", b'{"kind": "Dashboard"}', b"", b"[]"]),
 )
 TREES = st.dictionaries(st.builds(str.__add__, DIRECTORIES, FILES), BODIES, max_size=10)
-DISTINCT = st.dictionaries(
+TREES_WITH_UNIQUE_NAMES = st.dictionaries(
     st.builds(lambda directory, index: f"{directory}{index}.json", st.sampled_from(["", "a/", "a/b/", "c/d/e/"]), st.integers(0, 9)),
     st.sampled_from(["T", "U", "V"]),
     max_size=10,
-).map(lambda titles: {path: classic(path.replace("/", "_").replace(".", "-"), title) for path, title in titles.items()})
+).map(lambda titles: {path: dashboard_file(path.replace("/", "_").replace(".", "-"), title) for path, title in titles.items()})
 TARGETS = st.sampled_from(list(SyncTarget))
 
 
-@given(st.lists(DISTINCT, min_size=1, max_size=4), TARGETS)
+@given(st.lists(TREES_WITH_UNIQUE_NAMES, min_size=1, max_size=4), TARGETS)
 @settings(max_examples=60, deadline=None)
 async def test_the_stored_objects_equal_the_tree(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
     """For valid files with unique names, titles and folders equal the tree, for any objects that were stored before."""
@@ -49,7 +49,7 @@ async def test_the_stored_objects_equal_the_tree(trees: list[dict[str, bytes]], 
 @given(st.lists(TREES, min_size=1, max_size=4), TARGETS)
 @settings(max_examples=100, deadline=None)
 async def test_second_sync_has_nothing_to_do(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
-    """The tree may contain broken, doubled and unsafe files: syncing it again applies nothing and finds the same errors."""
+    """A second sync of any tree, even with broken, duplicate and unsafe files, applies nothing and finds the same errors."""
     store = Store()
     for tree in trees:
         progress = await run_sync(tree, store, target=target)
@@ -64,14 +64,14 @@ async def test_second_sync_has_nothing_to_do(trees: list[dict[str, bytes]], targ
 async def test_order_of_entries_does_not_matter(trees: list[dict[str, bytes]], shuffler: random.Random) -> None:
     """The plan depends on the entries, not on their order."""
     stores = Store(), Store()
-    tallies = []
+    results = []
     for tree in trees:
         shuffled = list(tree.items())
         shuffler.shuffle(shuffled)
-        tallies = [await run_sync(files, store) for files, store in zip((tree, dict(shuffled)), stores, strict=True)]
+        results = [await run_sync(files, store) for files, store in zip((tree, dict(shuffled)), stores, strict=True)]
     assert stores[0].objects == stores[1].objects
     assert stores[0].applied == stores[1].applied
-    assert tallies[0] == tallies[1]
+    assert results[0] == results[1]
 
 
 @given(TREES, TREES)

@@ -56,8 +56,8 @@ def test_object_in_another_folder_is_read_again() -> None:
 
 def test_a_path_with_two_objects_is_read_again() -> None:
     """The file of a path with two objects is read again, because only the file can decide which object is current."""
-    twice = [stored_dashboard("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
-    (candidate,) = scan_entries([Entry("a.json", "old")], twice, FOLDERS).candidates
+    two_objects = [stored_dashboard("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
+    (candidate,) = scan_entries([Entry("a.json", "old")], two_objects, FOLDERS).candidates
     assert len(candidate.stored_objects) == 2
 
 
@@ -122,7 +122,7 @@ def test_a_rejected_entry_keeps_its_objects() -> None:
 
 
 @pytest.mark.parametrize("entry", [Entry("a/b/", fault="locked"), Entry("a/b", fault="a symbolic link")])
-def test_directory_that_cannot_be_read_keeps_all_below(entry: Entry) -> None:
+def test_directory_that_cannot_be_read_keeps_all_objects_below_it(entry: Entry) -> None:
     """Unseen files are not deleted: dashboards and folders below are kept, even if a link replaced the directory."""
     managed = [stored_folder(path) for path in ("a", "a/b", "a/b/c", "a/bc")] + [
         stored_dashboard("a/b/c/x.json"),
@@ -146,7 +146,7 @@ def test_a_refused_entry_that_is_not_a_resource_is_ignored() -> None:
     assert (scan.faults, scan.ignored) == ([], [])
 
 
-def test_a_submodule_is_named() -> None:
+def test_a_submodule_is_left_out_with_a_warning() -> None:
     """A submodule is left out with a warning, unless objects were stored from the directory that it replaced."""
     submodule = Entry("vendor", fault="a submodule", is_submodule=True)
     scan = scan_entries([submodule], [], FOLDERS)

@@ -12,21 +12,21 @@ from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.git_hosts.gitlab import GITLAB
 from dashwright.jobs_worker.adapters.host.addresses import api_at
 
-PAIR = "anna:word"
-BASIC = f"Basic {base64.b64encode(PAIR.encode()).decode()}"
+USER_AND_PASSWORD = "anna:word"
+BASIC = f"Basic {base64.b64encode(USER_AND_PASSWORD.encode()).decode()}"
 
 
 @pytest.mark.parametrize(
     ("host", "token", "expected"),
     [
         (GITHUB, "t", "Bearer t"),
-        (GITHUB, PAIR, BASIC),
+        (GITHUB, USER_AND_PASSWORD, BASIC),
         (GITLAB, "t", "Bearer t"),
         (GITLAB, "oauth2:t", "Bearer t"),
         (GITEA, "t", "token t"),
-        (GITEA, PAIR, BASIC),
+        (GITEA, USER_AND_PASSWORD, BASIC),
         (BITBUCKET, "x-token-auth:t", "Bearer t"),
-        (BITBUCKET, PAIR, BASIC),
+        (BITBUCKET, USER_AND_PASSWORD, BASIC),
         (BITBUCKET, "", ""),
         (GITLAB, "oauth2:", ""),
     ],
@@ -61,7 +61,7 @@ def test_a_repository_has_a_path_in_the_api(host: Host, url: str, expected: str)
     ],
 )
 def test_a_host_may_be_below_a_path(address: str, url: str, expected: str) -> None:
-    """If API and pages are on one host, the path before ``/api/v1`` is not part of the name of a repository."""
+    """If API and pages are on one host, its path before ``/api/v1`` is not part of the path of a repository."""
     assert api_at(GITEA, address, url, "").repository == expected
 
 

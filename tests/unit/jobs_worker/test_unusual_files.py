@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import orjson
 import pytest
-from tests.unit.jobs_worker.doubles import REPOSITORY, Store, classic, run_sync
+from tests.unit.jobs_worker.doubles import REPOSITORY, Store, dashboard_file, run_sync
 
 from dashwright.common.jobs.names import object_name
 from dashwright.common.jobs.progress import JobProgress
@@ -50,17 +50,17 @@ class Row:
 
 def named_dashboard(path: str) -> Row:
     """Return a row in which a file that names its dashboard is synced."""
-    above, _, _ = path.rpartition("/")
-    return Row({path: classic("x")}, {path: "x"}, {above} if above else set())
+    directory, _, _ = path.rpartition("/")
+    return Row({path: dashboard_file("x")}, {path: "x"}, {directory} if directory else set())
 
 
-def by_path(path: str, body: bytes) -> Row:
+def dashboard_named_by_path(path: str, body: bytes) -> Row:
     """Return a row in which a file is synced whose dashboard is named after the path."""
     return Row({path: body}, {path: object_name(REPOSITORY, path)})
 
 
 ROWS = {
-    "an empty file": Row({"a.json": b"", "b.yaml": b"", "c.yml": b"# nothing\n", "d.json": b" \n\xef\xbb\xbf"[:2]}, ignored=4),
+    "an empty file": Row({"a.json": b"", "b.yaml": b"", "c.yml": b"# nothing\n", "d.json": b" \n"}, ignored=4),
     "a package": Row({"package.json": b'{"name": "app", "version": "1.0.0"}'}, ignored=1),
     "a compose file": Row({"docker-compose.yml": COMPOSE}, ignored=1),
     "a list": Row({"list.json": b"[1, 2]", "text.json": b'"a"', "null.yaml": b"null"}, ignored=3),
@@ -70,56 +70,69 @@ ROWS = {
     "a template": Row({"chart.yaml": HELM}, warnings=["chart.yaml"], ignored=1),
     "documents of other programs": Row({"all.yaml": DOCUMENTS}, ignored=1),
     "a broken file": Row(
-        {"broken.json": b'{"title": ', "b.yaml": b"a: [", "g.json": classic("g")}, {"g.json": "g"}, errors=["JSON", "YAML"]
+        {"broken.json": b'{"title": ', "b.yaml": b"a: [", "g.json": dashboard_file("g")}, {"g.json": "g"}, errors=["JSON", "YAML"]
     ),
     "a dashboard with comments": Row({"a.json": b'{"title": "T", "panels": [] /* none */}'}, errors=["not valid JSON"]),
-    "no title": Row({"a.json": b'{"uid": "a", "panels": []}', "g.json": classic("g")}, {"g.json": "g"}, errors=["title cannot be empty"]),
+    "no title": Row(
+        {"a.json": b'{"uid": "a", "panels": []}', "g.json": dashboard_file("g")}, {"g.json": "g"}, errors=["title cannot be empty"]
+    ),
     "a namespace of Grafana Cloud": Row({"a.json": resource_body({"name": "n", "namespace": "stacks-42"})}, {"a.json": "n"}),
-    "the namespace of another": Row({"a.json": resource_body({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
+    "the namespace of another organization": Row({"a.json": resource_body({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
     **{f"the name {part!r}": named_dashboard(f"{part}/{part}.json") for part in ["%20", *"()&+',#=;@![]{}~%<>:\"|?*`$^"]},
     "a space, two dots, emoji": named_dashboard("a b/v1..2 \N{ROCKET}\N{WOMAN}\u200d\N{PERSONAL COMPUTER}.json"),
     "encoded dots and slashes": Row(
-        {path: classic("x") for path in ("a%2e.json", "b%2F.json", "c%252E.json", "%2e%2e/d.yml")}, errors=["%2e", "%2e", "%2F", "%252E"]
+        {path: dashboard_file("x") for path in ("a%2e.json", "b%2F.json", "c%252E.json", "%2e%2e/d.yml")},
+        errors=["%2e", "%2e", "%2F", "%252E"],
     ),
-    "control characters": Row({"a\nb.json": classic("x"), "\N{RIGHT-TO-LEFT OVERRIDE}c.json": classic("y")}, errors=["invalid", "invalid"]),
-    "a step upwards": Row({"../a.json": classic("x"), "b/../c.json": classic("y")}, errors=["traversal", "traversal"]),
-    "hidden, and a suffix in capitals": Row({".hidden.json": classic("x"), "UP.JSON": classic("y"), ".github/w.yml": classic("z")}),
+    "control characters": Row(
+        {"a\nb.json": dashboard_file("x"), "\N{RIGHT-TO-LEFT OVERRIDE}c.json": dashboard_file("y")}, errors=["invalid", "invalid"]
+    ),
+    "a step upwards": Row({"../a.json": dashboard_file("x"), "b/../c.json": dashboard_file("y")}, errors=["traversal", "traversal"]),
+    "hidden, and a suffix in capitals": Row(
+        {".hidden.json": dashboard_file("x"), "UP.JSON": dashboard_file("y"), ".github/w.yml": dashboard_file("z")}
+    ),
     "a directory without resources": Row(
         {"docs/README.md": b"#", "src/package.json": b"{}", "empty/": b"", "/".join("a" * 20): b""}, ignored=1
     ),
     "eight directories": Row(
-        {"1/2/3/4/5/6/7/8/x.json": classic("x")}, {"1/2/3/4/5/6/7/8/x.json": "x"}, {"1/2/3/4/5/6/7/8"[:n] for n in range(1, 16, 2)}
+        {"1/2/3/4/5/6/7/8/x.json": dashboard_file("x")}, {"1/2/3/4/5/6/7/8/x.json": "x"}, {"1/2/3/4/5/6/7/8"[:n] for n in range(1, 16, 2)}
     ),
-    "nine directories": Row({"1/2/3/4/5/6/7/8/9/x.json": classic("x")}, errors=[r"9 directories, at most 8 .*DASHWRIGHT_FOLDER_DEPTH"]),
+    "nine directories": Row(
+        {"1/2/3/4/5/6/7/8/9/x.json": dashboard_file("x")}, errors=[r"9 directories, at most 8 .*DASHWRIGHT_FOLDER_DEPTH"]
+    ),
     "two files with one uid": Row(
-        {"dup1.json": classic("d", "One"), "dup2.json": classic("d", "Two")}, {"dup1.json": "d"}, errors=["dup2.json and dup1.json"]
+        {"dup1.json": dashboard_file("d", "One"), "dup2.json": dashboard_file("d", "Two")},
+        {"dup1.json": "d"},
+        errors=["dup2.json and dup1.json"],
     ),
-    "a copy": Row({"a.json": classic("d"), "z/a.json": classic("d")}, {"z/a.json": "d"}, {"z"}, warnings=["copy of z/a.json"], ignored=1),
-    "no uid": by_path("web/cpu.json"[4:], b'{"title": "T", "panels": []}'),
-    "generateName": by_path("a.json", resource_body({"generateName": "cpu-"})),
+    "a copy": Row(
+        {"a.json": dashboard_file("d"), "z/a.json": dashboard_file("d")}, {"z/a.json": "d"}, {"z"}, warnings=["copy of z/a.json"], ignored=1
+    ),
+    "no uid": dashboard_named_by_path("cpu.json", b'{"title": "T", "panels": []}'),
+    "generateName": dashboard_named_by_path("a.json", resource_body({"generateName": "cpu-"})),
     "schema version 8 with rows": Row({"old.json": OLD_DASHBOARD}, {"old.json": "old"}),
     "exported, and a request": Row({"e.json": EXPORTED, "w.json": WRAPPED_DASHBOARD}, {"e.json": "exported", "w.json": "wrapped"}),
     "several dashboards in a file": Row(
         {"two.yaml": DASHBOARDS}, errors=["document 1 at line 1: uid is missing.*document 2 at line 4: uid is missing"]
     ),
     "odd uids": Row(
-        {"a.json": classic("u" * 57), "b.json": classic("a uid"), "c.json": classic("a/b")},
+        {"a.json": dashboard_file("u" * 57), "b.json": dashboard_file("a uid"), "c.json": dashboard_file("a/b")},
         errors=["'u{31}-[0-9a-f]{8}' is valid", "'a-uid' is valid", "'a-b' is valid"],
     ),
     "the annotation of a missing folder": Row(
         {"a.json": resource_body({"name": "n", "annotations": {"grafana.app/folder": "none"}})}, {"a.json": "n"}
     ),
     "a folder": Row({"f.yaml": FOLDER}, warnings=["folders come from directories and their _folder.json"], ignored=1),
-    "kinds of others": Row({"p.yaml": PLAYLIST, "d.yaml": DEPLOYMENT}, warnings=["Playlist of playlist.grafana.app/v0alpha1"], ignored=2),
-    "what another repository manages": Row({"t.json": classic("theirs")}, errors=["managed by repo 'others'"]),
+    "other kinds": Row({"p.yaml": PLAYLIST, "d.yaml": DEPLOYMENT}, warnings=["Playlist of playlist.grafana.app/v0alpha1"], ignored=2),
+    "a dashboard of another repository": Row({"t.json": dashboard_file("unrelated")}, errors=["managed by repo 'others'"]),
 }
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 async def test_each_unusual_file_is_synced_ignored_or_an_error(row: Row) -> None:
-    """Each file is synced, ignored or an error and affects no other; a second sync finds the same and writes nothing."""
+    """Each file is synced, ignored or an error and does not affect the others. A second sync reports the same and writes nothing."""
     store = Store()
-    store.put("theirs", MANAGED_BY_ANOTHER)
+    store.store_unrelated("unrelated", MANAGED_BY_ANOTHER)
     progress = await run_sync(row.files, store)
     assert {path: write.key.name for path, write in store.dashboards().items() if path} == row.dashboards
     assert {path for path in store.folders() if path} == row.folders
@@ -150,7 +163,7 @@ def check_texts(texts: list[str], patterns: list[str]) -> None:
 async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
     """A truncated file deletes nothing; a deleted file does."""
     store = Store()
-    await run_sync({"a/x.json": classic("x")}, store)
+    await run_sync({"a/x.json": dashboard_file("x")}, store)
     progress = await run_sync({"a/x.json": body}, store)
     assert re.search(r"'x' is stored from it: delete the file", progress.errors[0])
     assert set(store.dashboards()) == {"a/x.json"}
@@ -161,8 +174,8 @@ async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
 async def test_a_copy_takes_over() -> None:
     """If the original is deleted, the object comes from the copy; if one of them changes, it is an error."""
     store = Store()
-    await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n")}, store)
-    assert (await run_sync({"b/1.json": classic("n")}, store)).error_count == 0
+    await run_sync({"a/1.json": dashboard_file("n"), "b/1.json": dashboard_file("n")}, store)
+    assert (await run_sync({"b/1.json": dashboard_file("n")}, store)).error_count == 0
     assert set(store.dashboards()) == {"b/1.json"}
-    progress = await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n", "New")}, store)
+    progress = await run_sync({"a/1.json": dashboard_file("n"), "b/1.json": dashboard_file("n", "New")}, store)
     assert progress.errors == ["duplicate resource name: n, a/1.json and b/1.json (file: a/1.json, name: n, action: create)"]
