@@ -145,6 +145,7 @@ def test_without_rules_the_role_decides() -> None:
 
 
 def test_a_refusal_names_object_caller_and_action() -> None:
+    """The message of a refusal names the object, the caller and the action, and its details are those of Kubernetes."""
     with pytest.raises(Forbidden, match=r'^dashboards.dashboard.grafana.app "x" is forbidden: vic needs dashboards:write$') as refusal:
         demand(AccessView(caller(Role.VIEWER), TREE), "dashboards:write", DASHBOARD, "x", None, login="vic")
     assert refusal.value.details == {"name": "x", "group": "dashboard.grafana.app", "kind": "dashboards"}
@@ -219,7 +220,7 @@ def objects_of(tree: AccessTree) -> list[tuple[Kind, str, str | None]]:
 
 @given(viewer=callers, tree=trees())
 def test_levels_equal_a_naive_walk(viewer: Identity, tree: AccessTree) -> None:
-    """Without any rules the role decides alone; with rules, those on the path to the root do."""
+    """The level of an object is that of a naive walk. Without any rules, the role decides alone, also on objects in missing folders."""
     view = AccessView(viewer, tree)
     for kind, name, folder in objects_of(tree):
         if tree.rules_by_object or view.level(kind, name, folder) == Level.ADMIN:

@@ -123,7 +123,7 @@ def test_an_invalid_grant_is_refused_by_name(action: str, scope: str, error_part
 
 
 def test_explicit_grants_add_to_a_role() -> None:
-    """Unknown actions are ignored, old names count, and the role's own table is unchanged."""
+    """Explicit grants add permissions to those of a role, which are unchanged. Old names are accepted, and unknown actions are ignored."""
     role = permissions_of(Role.VIEWER)
     rows = [("users.quotas:read", "global.users:id:7"), ("perm:orgs:invalid", "*"), ("dashboards:read", "*"), ("teams:read", "teams:id:1")]
     merged = with_grants(role, scopes_by_action(rows))
@@ -136,7 +136,7 @@ def test_explicit_grants_add_to_a_role() -> None:
 
 @pytest.mark.parametrize("subject", ScopedType)
 def test_access_metadata_has_allowed_actions(subject: ScopedType) -> None:
-    """The metadata has only allowed actions on the object; without any it is missing."""
+    """The access metadata of an object has the actions that the caller may do. It is missing if the caller may do none."""
     server_admin = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
     assert access_control(server_admin, subject, 5) == dict.fromkeys(subject.actions, True)
     first = subject.actions[0]

@@ -28,7 +28,7 @@ def test_a_valid_item_is_read(item: dict[str, Any], item_id: str | None, kind: s
 
 
 def test_equal_specs_are_equal_strings() -> None:
-    """The order of members, aliases and defaults do not matter."""
+    """Specs that differ only in the order of members, in aliases or in defaults become equal strings."""
     specs = (SYNC, {"sync": {"incremental": False}, "repository": "team"}, {"repository": "team", "pull": {}})
     items = [read_line(orjson.dumps({"spec": spec})) for spec in specs]
     assert len({item.spec if isinstance(item, CheckedItem) else item.message for item in items}) == 1

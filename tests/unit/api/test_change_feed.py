@@ -128,7 +128,7 @@ async def test_bookmarks_are_sent_every_minute() -> None:
 
 @pytest.mark.looptime
 async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
-    """A watch ends at its timeout. Its task is closed later if the client reads nothing; the task of a closed watch is not."""
+    """A watch ends at its timeout. Its task is cancelled later if the client reads nothing; the task of a closed watch is not."""
     timers, unread, closed = WatchTimers(), cursor(), cursor()
     for watcher in (unread, closed):
         timers.add(watcher, seconds=5, bookmarks=False)

@@ -22,7 +22,7 @@ class Connection:
 
 
 def test_connections_of_an_address_are_limited() -> None:
-    """The number of connections of an address is limited, without an effect on finished_writer addresses.
+    """The number of connections of an address is limited, without an effect on other addresses.
 
     This machine and trusted proxies have no limit, because they have many clients.
     """
@@ -51,15 +51,15 @@ def test_idle_connections_of_an_address_are_limited() -> None:
 async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> None:
     """A connection without a complete head is closed after the time limit. A connection that sends its request in time is kept open."""
     gateway = await serve([], Limits(head_seconds=0.1, drain_seconds=1))
-    unfinished, unfinished_writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-    finished, finished_writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    unfinished_reader, unfinished_writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    finished_reader, finished_writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     unfinished_writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
     finished_writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     async with asyncio.timeout(5):
-        assert await unfinished.read() == b""
+        assert await unfinished_reader.read() == b""
     finished_writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     for _ in range(2):
-        assert b" 404 " in await finished.readuntil(b"\r\n\r\n")
-        await finished.readuntil(b"}")
+        assert b" 404 " in await finished_reader.readuntil(b"\r\n\r\n")
+        await finished_reader.readuntil(b"}")
     for open_writer in (unfinished_writer, finished_writer):
         open_writer.close()

@@ -37,7 +37,7 @@ ROUTE = Route("GET", "/api/x", address, SIGNED_IN)
 
 
 async def test_two_credentials_are_refused() -> None:
-    """The gateway cannot know which of two credentials a proxy has checked."""
+    """A request with two credentials is refused, because the gateway cannot know which of them a proxy has checked."""
     authenticator = RecordingAuthenticator()
     server = Server([ROUTE], authenticator)
     port = await server.start("127.0.0.1", 0)

@@ -85,7 +85,7 @@ def read_delivery(delivery: Delivery) -> NewDeadLetter:
 
 @given(_DELIVERIES)
 def test_every_delivery_becomes_a_letter_that_postgresql_can_store(delivery: Delivery) -> None:
-    """An exception would lose the letter, because the consumer acknowledges each delivery only after it has stored it."""
+    """Every delivery becomes a letter that PostgreSQL can store, because the consumer acknowledges a delivery only after that."""
     letter = read_delivery(delivery)
     texts = [letter.name, letter.namespace, letter.routing_key, letter.exchange, letter.queue, letter.reason, letter.content_type]
     texts += [letter.message_id or "", letter.correlation_id or "", *letter.removed_headers, *letter.headers]
@@ -100,7 +100,7 @@ def test_every_delivery_becomes_a_letter_that_postgresql_can_store(delivery: Del
 
 @given(_DELIVERIES, _DELIVERIES)
 def test_letters_are_the_same_only_for_redeliveries(first: Delivery, second: Delivery) -> None:
-    """The count of deliveries is not part of the hash; the message is."""
+    """The hash of a letter contains the message, and not the count of deliveries, so only redeliveries have equal hashes."""
     redelivery = replace(first, redelivered=not first.redelivered, attempt=first.attempt + 1, exchange="another")
     assert read_delivery(redelivery).delivery_hash == read_delivery(first).delivery_hash
     parts = [(d.routing_key, d.message.message_id, d.message.correlation_id, d.message.headers, d.message.body) for d in (first, second)]

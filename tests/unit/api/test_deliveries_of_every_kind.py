@@ -220,7 +220,10 @@ def test_a_delivery_is_recognized_by_its_headers() -> None:
 
 
 def test_a_proxy_does_not_change_the_host_of_a_delivery() -> None:
-    """Proxies add X-Request-Id, the id of Bitbucket Data Center, to the deliveries of Bitbucket Cloud. Without an id it is the Cloud."""
+    """Proxies add X-Request-Id, the id of Bitbucket Data Center, to deliveries of Bitbucket Cloud.
+
+    A delivery without an id is from the Cloud.
+    """
     event = {"X-Event-Key": "repo:push"}
     assert host_of_delivery({**event, "X-Request-UUID": "1", "X-Request-Id": "2"}) is BITBUCKET
     assert host_of_delivery({**event, "X-Request-Id": "2"}) is BITBUCKET_SERVER

@@ -25,7 +25,7 @@ from dashwright.common.observability import tracing
 
 from .conftest import Serve, basic, wait_until_closed
 
-ADMIN, ED, VIEWER = (basic(login, "pw") for login in ("ann", "ed", "vic"))
+ADMIN, VIEWER = basic("ann", "pw"), basic("vic", "pw")
 
 
 class Panel(BaseModel):
@@ -134,7 +134,7 @@ async def test_head_returns_the_head_of_get(serve: Serve) -> None:
         assert (response.status, response.headers["Content-Length"], await response.read()) == (200, length, b"")
 
 
-@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("chunked", [False, True], ids=["declared length", "chunked"])
 async def test_a_body_over_the_limit_is_413_with_the_limit(serve: Serve, chunked: bool) -> None:
     """A body with or without a declared length is read only up to the limit, which the error names."""
     client = (await serve(ROUTES)).client

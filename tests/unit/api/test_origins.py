@@ -100,7 +100,7 @@ async def test_every_host_name_is_trusted_with_a_star(serve: Serve) -> None:
 
 
 async def test_two_host_headers_are_refused(serve: Serve) -> None:
-    """A proxy and this server could read a different one of them."""
+    """Two Host headers are refused, because a proxy and this server could use different ones."""
     port = (await serve(ROUTES)).port
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /api/things HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")

@@ -43,7 +43,7 @@ def test_the_current_range_is_legible(start: str, end: str, expected: str) -> No
 
 
 def test_moves_are_absolute_and_bounded() -> None:
-    """The buttons move the range by half of its length, or double its length. Ranges outside of the supported years are possible, too."""
+    """The buttons move the range by half of its length, or double its length. A range beyond the years of the calendar causes no error."""
     times = page_controls("/d/u", MultiDict(), OUTLINE).times
     assert times is not None
     moves = {link.text: dict(parse_qsl(urlsplit(link.address).query)) for link in times.moves}

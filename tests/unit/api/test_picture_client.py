@@ -32,7 +32,7 @@ class SlowService:
 
 
 async def test_an_organization_leaves_slots_for_others() -> None:
-    """An organization with slow data sources delays only itself. Further pictures wait, up to a limit, and are all pictures."""
+    """An organization with slow data sources delays only itself. Further pictures wait, up to a limit, and are all drawn."""
     slow = SlowService()
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
     client = PictureClient(cast("Broker", broker), cast("RpcClient", slow))

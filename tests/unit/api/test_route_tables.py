@@ -38,7 +38,7 @@ def test_a_scope_may_name_only_parameters_of_the_path(scope: str) -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    """Methods are written as in HTTP."""
+    """A method that is not written as in HTTP, such as ``get``, is refused."""
     with pytest.raises(DashwrightError, match="is not one of"):
         Route("get", "/api/x", handler, PUBLIC)
 

@@ -49,7 +49,7 @@ def test_all_versions_of_a_kind_have_the_same_routes(kind: Kind, name: str) -> N
     ],
 )
 async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body: bytes, names_version: bool) -> None:
-    """A file of a repository is returned unchanged, even if it has an object of this group."""
+    """The start of a response names the version of its path. A file of a repository is unchanged, even if it has an object of the group."""
 
     async def respond(_: Call) -> Response:
         return Response(200, body)
@@ -63,7 +63,7 @@ async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body
 
 
 def test_operations_of_other_versions_have_ids_of_their_own() -> None:
-    """The preferred version keeps the ids that clients use."""
+    """The operations of the preferred version keep the ids that clients use. Ids of the others end with the version."""
     route = Route("GET", REPOSITORY_PATH, lambda _: pytest.fail("not called"), PUBLIC, Operation("getFile", "a file"))
     ids = [other.operation.id for other in in_each_version([route]) if other.operation is not None]
     assert ids == ["getFile", "getFileV1", "getFileV1beta1"]

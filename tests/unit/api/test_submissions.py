@@ -172,7 +172,7 @@ def test_unsupported_metadata_is_rejected(metadata: dict[str, Any]) -> None:
 
 
 def test_a_message_with_unknown_fields_is_rejected() -> None:
-    """Messages are rejected, also for an Evaluation, because a reply has no header for warnings."""
+    """A message with an unknown field is rejected, also for an Evaluation, because a reply has no header for warnings."""
     evaluation = {"kind": "Evaluation", "spec": {"panel": {"type": "t", "targets": []}, "querys": []}, "metadata": {"name": "e"}}
     with pytest.raises(Invalid) as caught:
         read_submission(json.dumps(evaluation).encode(), "default")
@@ -219,7 +219,7 @@ def test_any_json_is_accepted_or_rejected(value: Any) -> None:
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    """Invalid JSON is refused."""
+    """Any bytes are read as a submission, or refused as invalid."""
     with suppress(BadRequest, Invalid):
         read_submission(body, "default")
 
