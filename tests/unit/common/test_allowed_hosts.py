@@ -78,7 +78,7 @@ def test_a_listed_network_allows_its_addresses(address: Address, bits: int) -> N
     ],
 )
 def test_names_are_listed_completely_or_by_suffix(entry: str, host: str, is_listed: bool) -> None:
-    """Names ignore case and a trailing dot."""
+    """A host is listed by its complete name, or by a suffix after a star. Case and a trailing dot do not matter."""
     assert AllowedHosts.parse([entry]).permits(ipaddress.ip_address("10.0.0.1"), host) is is_listed
 
 

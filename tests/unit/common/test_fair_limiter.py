@@ -54,6 +54,7 @@ class LimiterUnderTest:
         await self.settle()
 
     async def settle(self) -> None:
+        # A slot is passed on in several rounds of the event loop.
         for _ in range(6):
             await asyncio.sleep(0)
         self.waiting = [(organization, task) for organization, task in self.waiting if not task.done()]

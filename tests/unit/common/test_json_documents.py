@@ -167,7 +167,7 @@ def test_canonical_numbers_are_equal_by_value(first: str, second_text: str | Non
 
 @given(TREES)
 def test_canonical_text_is_independent_of_order(tree: Any) -> None:
-    """The canonical text is the same tree, independent of the order of keys."""
+    """The canonical text of a tree does not depend on the order of keys, and is read as an equal tree."""
     canonical_text = canonical_json(tree)
     assert canonical_json(_reverse_keys(tree)) == canonical_text
     assert canonical_json(read_json(canonical_text.decode())) == canonical_text

@@ -35,7 +35,7 @@ def directory(path: str) -> dict[str, Any]:
 
 
 def test_a_good_repository_has_no_causes() -> None:
-    """Relative and absolute paths inside a permitted folder are accepted."""
+    """A valid repository has no causes: relative and absolute paths inside a permitted folder are accepted."""
     assert causes() == []
     assert causes(local={"path": "/data/a/b"}) == []
     assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 10}) == []

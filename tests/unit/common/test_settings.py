@@ -16,7 +16,7 @@ from dashwright.expressions.engine.limits import Limits
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/settings.md"
 MODULE = ROOT / "libs/common/src/dashwright/common/settings.py"
-#: Settings that a property of Settings reads, if that does not count: for warnings, or as the default of another setting.
+#: Properties of Settings with those of their settings that a service reads by them. The others only warn, or are defaults.
 FALLBACKS = {"unrestricted_settings": set[str](), "public_address": {"public_url"}}
 LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
 """Settings that the expressions service reads by the names of its limits."""
@@ -24,6 +24,7 @@ LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
 
 @pytest.fixture(autouse=True)
 def _no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Change to an empty directory, so that no ``.env`` file is read."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -27,7 +27,7 @@ def _first_step(panel: _Json) -> _Json:
 
 @pytest.mark.parametrize("source", ["v0alpha1", MIGRATED])
 def test_version_1_has_no_null(source: str) -> None:
-    """The value is left out in panels and in the panels of collapsed rows, and the input is unchanged."""
+    """In v1, the null of a base threshold is left out in panels, also in those of collapsed rows. The input is unchanged."""
     row = {"id": 2, "type": "row", "title": "R", "panels": [_panel({"color": "green", "value": None}, id=3)]}
     spec = _dashboard(_panel({"color": "green", "value": None}), row)
     before = copy.deepcopy(spec)

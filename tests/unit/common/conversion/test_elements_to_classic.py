@@ -165,7 +165,7 @@ def test_each_kind_of_variable_has_its_required_members(kind: str, classic: Tree
     ],
 )
 def test_variables_keep_what_is_set(kind: str, spec: Tree, classic: Tree) -> None:
-    """Names of values become numbers, and options keep text, value and selection."""
+    """Variables keep their settings: names of values become numbers, and options keep text, value and selection."""
     assert variable_of(kind, **spec) == variable_of(kind) | classic
 
 

@@ -200,7 +200,7 @@ def test_automatic_grids_break_lines_at_the_full_width() -> None:
     ],
 )
 def test_panels_keep_their_repetition(layout: Tree, repetition: tuple[Any, ...]) -> None:
-    """Panels of an automatic grid are repeated from left to right, as many in a line as it has columns."""
+    """Panels keep their repetition. Those of an automatic grid are repeated from left to right, as many in a line as it has columns."""
     (panel,) = panels_of(layout)
     assert (panel["repeat"], panel.get("repeatDirection"), panel.get("maxPerRow")) == repetition
 
@@ -220,7 +220,7 @@ def test_rows_with_rows_lose_their_repetition(layout: Tree, repeats: list[Any]) 
 
 
 def test_row_panels_have_free_ids() -> None:
-    """The ids follow the highest id of an element, in the order of the rows."""
+    """Ids of row panels follow the highest id of an element, in the order of the rows."""
     panels = panels_of(tabs(tab(rows(row(grid(FIRST_ITEM)))), tab(grid())))
     assert [panel["id"] for panel in panels] == [5, 6, 1, 7]
 

@@ -166,7 +166,7 @@ def test_transformations_keep_ids_options_and_filters() -> None:
     ],
 )
 def test_field_settings_have_the_known_members(defaults: Tree, expected: Tree | None) -> None:
-    """Open ends of ranges are not written. A threshold without a value has null."""
+    """Field settings have only known members. Open ends of ranges are not written, and a threshold without a value has null."""
     field_config = panel_of(element(viz={"fieldConfig": {"defaults": defaults, "overrides": []}})).get("fieldConfig")
     assert field_config == (None if expected is None else {"defaults": expected})
 

@@ -54,7 +54,7 @@ def test_classic_specs_of_version_1_have_several_names(source: str, target: str)
 @pytest.mark.parametrize("source", ELEMENT_VERSIONS)
 @pytest.mark.parametrize("target", CLASSIC_VERSIONS)
 def test_layouts_have_a_form_in_each_classic_version(source: str, target: str) -> None:
-    """The chain ends at the current schema of classic dashboards."""
+    """A layout becomes panels of the current classic schema in each classic version."""
     viz = (
         {"kind": "stat", "spec": {"pluginVersion": "1"}} if source == "v2alpha1" else {"kind": "VizConfig", "group": "stat", "version": "1"}
     )
@@ -176,7 +176,7 @@ EQUIVALENTS = [
 
 @pytest.mark.parametrize(("older", "old_spec", "newer", "new_spec"), EQUIVALENTS)
 def test_neighbouring_versions_are_converted_both_ways(older: str, old_spec: Tree, newer: str, new_spec: Tree) -> None:
-    """Each of the two specs is converted to the other."""
+    """Equivalent specs of neighbouring versions are converted to each other."""
     assert convert_spec(old_spec, older, newer) == new_spec
     assert convert_spec(new_spec, newer, older) == old_spec
 
