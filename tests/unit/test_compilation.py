@@ -8,7 +8,7 @@ from _pytest.assertion import rewrite
 from tests import compilation
 
 
-def test_pytest_accepts_what_was_compiled(pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytest_uses_the_compiled_module(pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pytest does not compile a compiled test module again."""
     module = tmp_path / "test_sum.py"
     module.write_text("assert 1 + 1 == 2\n")

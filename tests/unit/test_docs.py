@@ -1,4 +1,4 @@
-"""The pages of the project lead to one another."""
+"""Links, paths, constants, tables and examples in the pages of the project."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 
 def test_the_index_names_every_page() -> None:
-    """A page of docs that docs/README.md does not link is not found."""
+    """Readers find each page of the docs by docs/README.md, so it links to all of them."""
     index = ROOT / "docs/README.md"
     linked = {(index.parent / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", index.read_text())}
     assert not [page for page in PAGES if page.is_relative_to(index.parent) and page != index and page not in linked]
@@ -58,8 +58,8 @@ def test_every_row_of_a_table_is_one_line_with_all_cells(page: Path) -> None:
     """A row that is wrapped like prose, or lacks a cell, breaks the table."""
     prose = re.sub(r"\\\|", "", _prose(page))
     for table in re.findall(r"(?:^ *\|.*\n)+", prose, re.MULTILINE):
-        head, *rows = table.splitlines()
-        assert not [row for row in rows if row.count("|") != head.count("|") or not row.endswith("|")]
+        header, *rows = table.splitlines()
+        assert not [row for row in rows if row.count("|") != header.count("|") or not row.endswith("|")]
     assert not re.search(r"^ *[^| \n].*\|$", prose, re.MULTILINE)
 
 

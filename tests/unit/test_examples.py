@@ -26,12 +26,12 @@ def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pyte
 
 
 def _draw_examples() -> list[str]:
-    drawn: list[str] = []
+    texts: list[str] = []
 
     @hypothesis.settings(derandomize=True, database=None, max_examples=200)
     @hypothesis.given(strategies.text())
     def draw(text: str) -> None:
-        drawn.append(text)
+        texts.append(text)
 
     draw()
-    return drawn
+    return texts

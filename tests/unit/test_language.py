@@ -25,7 +25,7 @@ def test_usual_english_passes(text: str) -> None:
     assert not list(language.findings(text))
 
 
-def test_python_is_judged_by_its_strings_and_comments() -> None:
+def test_python_of_the_product_is_judged_by_its_strings_and_comments() -> None:
     """Docstrings of the product begin with a verb or a noun, and its strings and comments contain no ruled-out phrase."""
     code = '"""What is read."""\nrow = 1  # told\nmessage = "it lies here"\n'
     assert [finding[:2] for finding in language.of_python(code, strings=True)] == [(1, "What"), (2, "told"), (3, "lies")]

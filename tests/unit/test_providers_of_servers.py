@@ -23,9 +23,9 @@ class FailingProvider(ExternalServer):
 
 async def test_the_first_working_provider_is_used() -> None:
     """A provider that fails is cleaned up, and the next one is tried. Providers after the first that starts are not tried."""
-    failing, works = FailingProvider("no Docker"), ExternalServer(url="here")
-    providers: list[Callable[[], ExternalServer]] = [lambda: failing, lambda: works, lambda: pytest.fail("tried")]
-    assert await first_of("RabbitMQ", providers) is works
+    failing, working = FailingProvider("no Docker"), ExternalServer(url="here")
+    providers: list[Callable[[], ExternalServer]] = [lambda: failing, lambda: working, lambda: pytest.fail("tried")]
+    assert await first_of("RabbitMQ", providers) is working
     assert failing.removed
 
 

@@ -1,4 +1,4 @@
-"""How a run of a client's suite is judged."""
+"""The judgement of a run of a client's test suite."""
 
 from pathlib import Path
 
@@ -31,12 +31,12 @@ def test_an_unexpected_failure_is_reported_with_its_text() -> None:
 
 def test_a_test_in_the_list_of_exceptions_must_fail() -> None:
     """A test in the list of exceptions must exist and fail."""
-    expecting = Expectations({f"{FILE}::test_x": "because"}, {}, {})
-    assert expectations.judge(FILE, results(10, failure("test_x")), expecting) == []
-    passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), expecting)
+    with_exceptions = Expectations({f"{FILE}::test_x": "because"}, {}, {})
+    assert expectations.judge(FILE, results(10, failure("test_x")), with_exceptions) == []
+    passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), with_exceptions)
     assert passing == [f"{FILE}::test_x: passed, though it is expected to fail (because); remove it from the list"]
-    assert "no such test" in expectations.judge(FILE, results(10), expecting)[0]
-    assert expectations.judge("test/other.py", results(10), expecting) == []
+    assert "no such test" in expectations.judge(FILE, results(10), with_exceptions)[0]
+    assert expectations.judge("test/other.py", results(10), with_exceptions) == []
 
 
 def test_a_test_that_skips_itself_must_be_listed() -> None:
@@ -49,17 +49,17 @@ def test_a_test_that_skips_itself_must_be_listed() -> None:
 def test_an_unpredictable_test_may_fail_or_pass() -> None:
     """An unpredictable test may pass, or fail with the listed message only."""
     for message, complaints in (("", 0), ("broke", 0), ("another", 1)):
-        asking = Expectations({}, {}, {f"{FILE}::test_x": Unpredictable("asks somebody else", message)})
-        assert expectations.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), asking) == []
-        assert len(expectations.judge(FILE, results(1, failure("test_x")), asking)) == complaints
+        unpredictable = Expectations({}, {}, {f"{FILE}::test_x": Unpredictable("depends on another server", message)})
+        assert expectations.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), unpredictable) == []
+        assert len(expectations.judge(FILE, results(1, failure("test_x")), unpredictable)) == complaints
 
 
 @pytest.mark.parametrize(("failing", "others", "complaints"), [(1, 1, 0), (2, 18, 0), (2, 17, 1)])
 def test_one_test_or_a_tenth_of_a_group_may_be_expected_to_fail(failing: int, others: int, complaints: int) -> None:
     """One expected failure is allowed in every group, and two of twenty tests; two of nineteen are not."""
     names = [f"test_x{index}" for index in range(failing)]
-    expecting = Expectations({f"{FILE}::{name}": "because" for name in names}, {}, {})
-    assert len(expectations.judge(FILE, results(others, *map(failure, names)), expecting)) == complaints
+    with_exceptions = Expectations({f"{FILE}::{name}": "because" for name in names}, {}, {})
+    assert len(expectations.judge(FILE, results(others, *map(failure, names)), with_exceptions)) == complaints
 
 
 def test_a_group_in_which_nothing_ran_failed() -> None:
@@ -111,8 +111,8 @@ def test_each_test_runs_in_one_group() -> None:
 
 def test_an_archive_with_another_checksum_is_deleted(tmp_path: Path) -> None:
     """A damaged archive is never executed, and the next run downloads it again."""
-    spoilt = tmp_path / "suite.tar.gz"
-    spoilt.write_bytes(b"something else")
+    damaged = tmp_path / "suite.tar.gz"
+    damaged.write_bytes(b"something else")
     with pytest.raises(Missing, match="not the archive that is pinned"):
-        archive.check(spoilt, suite.SHA256)
-    assert not spoilt.exists()
+        archive.check(damaged, suite.SHA256)
+    assert not damaged.exists()

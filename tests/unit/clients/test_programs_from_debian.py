@@ -25,7 +25,7 @@ SHA256: 2
 
 
 @pytest.mark.parametrize(
-    ("text", "enough"),
+    ("text", "is_accepted"),
     [
         ("1.32.3+ds-2", True),
         ("1.40.0", True),
@@ -35,9 +35,9 @@ SHA256: 2
         ("nonsense", False),
     ],
 )
-def test_versions_from_1_32_on_are_accepted(text: str, enough: bool) -> None:
+def test_versions_from_1_32_on_are_accepted(text: str, is_accepted: bool) -> None:
     """Versions from 1.32 on are accepted; packages with another version scheme, such as Google's, are not."""
-    assert (kubectl._version(text) >= kubectl.OLDEST) is enough
+    assert (kubectl._version(text) >= kubectl.OLDEST) is is_accepted
 
 
 def test_the_hash_of_an_index_is_that_of_the_signed_list() -> None:

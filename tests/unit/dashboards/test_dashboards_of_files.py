@@ -52,7 +52,7 @@ async def test_the_panels_of_all_examples_are_drawn() -> None:
 
 
 async def test_every_query_has_data(tmp_path: Path) -> None:
-    """Data is generated for each language of queries, with the columns that the panel reads."""
+    """Data is generated for each query language, with the columns that the panel reads."""
     (tmp_path / "board.json").write_text(json.dumps({"panels": PANELS}))
     (dashboard,) = await draw_files(tmp_path)
     assert [(panel.type, panel.message) for panel in dashboard.panels if panel.state not in DRAWN] == []

@@ -1,4 +1,4 @@
-"""Names of databases in messages: the host and the database, and never the password."""
+"""Labels of databases in messages: the database and its host, and never the password."""
 
 from urllib.parse import quote
 
@@ -10,7 +10,7 @@ from dashwright.common.database.errors import database_label
 
 
 @pytest.mark.parametrize(
-    ("url", "name"),
+    ("url", "label"),
     [
         ("postgresql://me:hidden@db.example:5432/dashboards", "dashboards at db.example:5432"),
         ("postgresql://me:hid%40den@db.example/my%20base", "my base at db.example"),
@@ -20,14 +20,13 @@ from dashwright.common.database.errors import database_label
         ("postgresql://db", "postgres at db"),
     ],
 )
-def test_host_and_database_are_named(url: str, name: str) -> None:
-    """Each form of URL that libpq accepts results in the host and the database."""
-    assert database_label(url) == name
+def test_a_label_has_database_and_host(url: str, label: str) -> None:
+    """Each form of URL that libpq accepts has a label of database and host."""
+    assert database_label(url) == label
 
 
 @given(st.text(min_size=6).map(lambda text: "Zq" + text))
-def test_the_password_is_never_named(password: str) -> None:
-    """No password is in the name of the place."""
-    written = quote(password, safe="")
-    name = database_label(f"postgresql://me:{written}@db/x?password={written}")
-    assert name == "x at db"
+def test_no_label_has_a_password(password: str) -> None:
+    """The label has no password, neither of the user part of a URL nor of its query."""
+    quoted = quote(password, safe="")
+    assert database_label(f"postgresql://me:{quoted}@db/x?password={quoted}") == "x at db"

@@ -1,4 +1,4 @@
-"""The laws of the migrations' names."""
+"""Names of migration files, and the programs that migrations exclude."""
 
 import re
 from pathlib import Path
@@ -25,14 +25,14 @@ def test_an_invalid_name_is_an_error(tmp_path: Path, name: str) -> None:
 
 
 #: The last migration that ran before services of two versions had to run on one schema.
-LAST_FREE = "0043"
+LAST_UNRESTRICTED = "0043"
 _REMOVES = re.compile(r"\b(drop (table|column)|rename (to|column)|alter column \w+ (set not null|type)|drop default)\b", re.IGNORECASE)
 
 
 def test_a_migration_that_removes_something_names_the_oldest_program() -> None:
     """Services of the previous version run on the new schema, so a migration only adds to it, or says which programs it excludes."""
     for migration in schema.read_migrations(schema.MIGRATIONS):
-        if migration.name[:4] > LAST_FREE and (match := _REMOVES.search(migration.sql)):
+        if migration.name[:4] > LAST_UNRESTRICTED and (match := _REMOVES.search(migration.sql)):
             assert migration.oldest_program, f"{migration.name}: {match[0]}"
 
 

@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[3]
 
 
 @given(st.dictionaries(NAMES, BODIES))
-def test_each_query_is_an_attribute(written: dict[str, str]) -> None:
+def test_each_query_is_an_attribute(bodies: dict[str, str]) -> None:
     """The SQL below a name is the attribute of that name, without surrounding white space."""
-    text = "".join(f"-- name: {name}\n{body}\n" for name, body in written.items())
-    read = queries.parse(text, location="x.sql")
-    assert {name: getattr(read, name) for name in dir(read)} == {name: body.strip() for name, body in written.items()}
+    text = "".join(f"-- name: {name}\n{body}\n" for name, body in bodies.items())
+    parsed = queries.parse(text, location="x.sql")
+    assert {name: getattr(parsed, name) for name in dir(parsed)} == {name: body.strip() for name, body in bodies.items()}
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_an_invalid_file_is_an_error(text: str, message: str) -> None:
 
 def test_named_parameters_are_numbered_in_the_order_of_their_first_use() -> None:
     """A name that occurs twice is one parameter; casts, quoted text and comments are left alone."""
-    read = queries.parse("-- name: a\nselect :b::text, ':c', :a, :b -- not :d", location="x.sql")
-    assert read.bind("a", a=1, b=2) == ("select $1::text, ':c', $2, $1 -- not :d", 2, 1)
+    parsed = queries.parse("-- name: a\nselect :b::text, ':c', :a, :b -- not :d", location="x.sql")
+    assert parsed.bind("a", a=1, b=2) == ("select $1::text, ':c', $2, $1 -- not :d", 2, 1)
     with pytest.raises(TypeError, match=r"x\.sql: a takes b, a; given: a"):
-        read.bind("a", a=1)
+        parsed.bind("a", a=1)
 
 
 def test_fragments_are_inserted() -> None:
     """A fragment is SQL shared by queries. An unknown one is an error, and braces in quotes are kept."""
-    read = queries.parse("-- fragment: columns\nx, :y\n-- name: a\nselect {columns}, '{z}' from t", location="x.sql")
-    assert read.bind("a", y=1) == ("select x, $1, '{z}' from t", 1)
-    assert dir(read) == ["a"]
+    parsed = queries.parse("-- fragment: columns\nx, :y\n-- name: a\nselect {columns}, '{z}' from t", location="x.sql")
+    assert parsed.bind("a", y=1) == ("select x, $1, '{z}' from t", 1)
+    assert dir(parsed) == ["a"]
     with pytest.raises(DashwrightError, match="x\\.sql: a uses an unknown fragment columns"):
         queries.parse("-- name: a\nselect {columns}", location="x.sql")
 
@@ -65,11 +65,11 @@ def test_fragments_are_inserted() -> None:
 def test_conditions_narrow_a_query() -> None:
     """Conditions are combined with the query, also within a fragment, before its parameters are numbered."""
     source = "-- fragment: rows\nselect :b where true {conditions}\n-- name: a\n{rows} limit :n\n-- condition: c\n-- why\nx = :x or y = :b"
-    read = queries.parse(source, location="x.sql")
-    assert read.bind("a", b=1, n=2) == ("select $1 where true  limit $2", 1, 2)
-    assert read.bind("a", conditions=["c"], b=1, n=2, x=3) == ("select $1 where true \n and (x = $2 or y = $1) limit $3", 1, 3, 2)
+    parsed = queries.parse(source, location="x.sql")
+    assert parsed.bind("a", b=1, n=2) == ("select $1 where true  limit $2", 1, 2)
+    assert parsed.bind("a", conditions=["c"], b=1, n=2, x=3) == ("select $1 where true \n and (x = $2 or y = $1) limit $3", 1, 3, 2)
     with pytest.raises(KeyError, match="'d'"):
-        read.bind("a", conditions=["d"], b=1, n=2)
+        parsed.bind("a", conditions=["d"], b=1, n=2)
 
 
 def test_a_missing_file_is_named() -> None:
@@ -80,9 +80,9 @@ def test_a_missing_file_is_named() -> None:
 
 def test_an_unknown_name_is_an_error_with_the_known_ones() -> None:
     """An unknown name is an AttributeError that lists the names of the file."""
-    read = queries.parse("-- name: a\nselect 1;\n-- name: b\nselect 2;", location="x.sql")
+    parsed = queries.parse("-- name: a\nselect 1;\n-- name: b\nselect 2;", location="x.sql")
     with pytest.raises(AttributeError, match=r"x\.sql has no query c; it has a, b\."):
-        _ = read.c
+        _ = parsed.c
 
 
 def modules_by_file() -> dict[str, list[Path]]:

@@ -21,7 +21,7 @@ OLD_DIGEST, NEW_DIGEST = f"sha256:{'0' * 64}", f"sha256:{'a' * 64}"
     ],
 )
 def test_an_image_is_pinned_after_its_tag(line: str, pinned: str) -> None:
-    """An earlier digest is replaced; other text is unchanged."""
+    """The digest of an image follows its tag and replaces an earlier digest. Other text is unchanged."""
     assert images.pinned(f"a\n{line}\nb\n", lambda *_: NEW_DIGEST) == f"a\n{pinned}\nb\n"
 
 

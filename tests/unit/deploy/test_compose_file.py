@@ -9,7 +9,7 @@ from dashwright.common.settings import PREFIX, Settings
 
 
 def test_every_documented_setting_reaches_the_services_that_read_it() -> None:
-    """Each setting is passed, or set by the container itself. ``make docs`` writes them."""
+    """The compose file, which ``make docs`` writes, passes each setting to its services, or fixes the value."""
     text = settings.COMPOSE.read_text(encoding="utf-8")
     assert text == settings.compose(text)
     services = yaml.safe_load(text)["services"]
@@ -27,8 +27,8 @@ def test_the_example_names_every_variable_of_the_stack() -> None:
     example = settings.EXAMPLE.read_text(encoding="utf-8")
     assert example == settings.example()
     used_variables = set(re.findall(r"\$\{([A-Z_]+):-", settings.COMPOSE.read_text(encoding="utf-8")))
-    named = set(re.findall(r"^#([A-Z_]+)=", example, re.MULTILINE))
-    assert used_variables <= named
+    documented = set(re.findall(r"^#([A-Z_]+)=", example, re.MULTILINE))
+    assert used_variables <= documented
 
 
 def test_the_definitions_follow_from_the_topology() -> None:
@@ -36,8 +36,8 @@ def test_the_definitions_follow_from_the_topology() -> None:
     assert definitions.FILE.read_text(encoding="utf-8") == definitions.text()
 
 
-def test_every_password_of_the_definitions_is_put_in() -> None:
-    """The start script of the broker takes each password from the environment of the compose file."""
+def test_the_broker_gets_every_password_of_the_definitions() -> None:
+    """The start script of the broker inserts each password, which the compose file passes in the environment."""
     start = (definitions.FILE.parent / "start").read_text(encoding="utf-8")
     broker = yaml.safe_load(settings.COMPOSE.read_text(encoding="utf-8"))["services"]["rabbitmq"]
     for name in set(re.findall(r"\$\{(RABBITMQ_[A-Z_]+)\}", definitions.text())):

@@ -93,16 +93,16 @@ def test_every_service_reports_its_health_or_ends(name: str) -> None:
 def test_every_service_waits_for_its_dependencies(name: str) -> None:
     """Services wait for the health or completion of their dependencies, never for a mere start."""
     dependencies = SERVICES[name].get("depends_on", {})
-    assert {need["condition"] for need in dependencies.values()} <= {"service_healthy", "service_completed_successfully"}
+    assert {dependency["condition"] for dependency in dependencies.values()} <= {"service_healthy", "service_completed_successfully"}
     environment = SERVICES[name].get("environment", {})
     expected = {"DASHWRIGHT_DATABASE_URL": "postgres", "DASHWRIGHT_AMQP_URL": "rabbitmq"}
-    # A service that waits for a one-time service also waits for everything that the one-time service waited for.
-    waited = {*dependencies, *(before for need in dependencies for before in SERVICES[need].get("depends_on", {}))}
-    assert {server for variable, server in expected.items() if variable in environment} <= waited
+    # A service that waits for a one-time service also waits for the dependencies of the one-time service.
+    awaited = {*dependencies, *(indirect for dependency in dependencies for indirect in SERVICES[dependency].get("depends_on", {}))}
+    assert {server for variable, server in expected.items() if variable in environment} <= awaited
 
 
 @each_service
-def test_every_container_is_fenced(name: str) -> None:
+def test_every_container_has_few_rights(name: str) -> None:
     """Every container has no capabilities except those of a server image, no new privileges, and a read-only root file system."""
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
@@ -111,7 +111,7 @@ def test_every_container_is_fenced(name: str) -> None:
     assert "privileged" not in service
     if "build" in service:
         assert "cap_add" not in service
-        assert "user" not in service, "the image says who"
+        assert "user" not in service, "the image names the user"
 
 
 @each_service
@@ -142,7 +142,7 @@ def test_the_services_have_time_to_finish(name: str) -> None:
 
 
 def test_a_stopping_gateway_drains_for_longer_than_the_proxy_needs() -> None:
-    """A stopping gateway serves until the proxy knows: the proxy checks readiness every second, and one failed check is enough."""
+    """A stopping gateway serves until the proxy notices: the proxy checks readiness every second, and one failed check is enough."""
     configuration = (ROOT / "deploy/haproxy/haproxy.cfg").read_text(encoding="utf-8")
     assert "inter 1s fall 1" in configuration
     assert SERVICES["api"]["environment"]["DASHWRIGHT_DRAIN_SECONDS"] == "${DASHWRIGHT_DRAIN_SECONDS:-3}"
@@ -181,7 +181,7 @@ def test_every_image_runs_as_an_unprivileged_user(dockerfile: Path) -> None:
 
 @each_dockerfile
 def test_every_image_is_built_in_two_stages_from_one_base(dockerfile: Path) -> None:
-    """Build tools are left behind: only the environment of the first stage is copied."""
+    """The final image has no build tools: only the virtual environment of the first stage is copied."""
     instructions = _instructions(dockerfile)
     assert [words[1] for words in instructions if words[0] == "FROM"] == ["python:3.13-slim"] * 2
     assert [words[1:] for words in instructions if "--from=build" in words] == [["--from=build", "/venv", "/venv"]]

@@ -1,4 +1,4 @@
-"""Imports at the start of a service, most of the time that it takes to be ready."""
+"""Imports at the start of a service, which take most of the time until the service is ready."""
 
 import gc
 import json
@@ -13,7 +13,7 @@ from dashwright.common.imports import without_garbage_collection
 
 @pytest.mark.parametrize("module", ["api.__main__", "jobs_worker.__main__", "expressions.__main__", "standalone.serve"])
 def test_entry_points_import_their_service_without_garbage_collection(module: str) -> None:
-    """Importing the module of an entry point imports neither its service nor libraries: it does so later, without garbage collection."""
+    """The module of an entry point imports neither its service nor libraries. Its function imports them, without garbage collection."""
     assert not _imported_modules(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
 
 

@@ -25,7 +25,7 @@ class Server:
 
 
 async def test_unavailable_dependencies_are_retried() -> None:
-    """The start succeeds with the first attempt that does."""
+    """A start is retried until an attempt succeeds."""
     server = Server(refusals=3)
     assert await process.start_with_retries("server", server.start, asyncio.Event(), pause_seconds=0) == "started"
     assert server.attempts == 4
@@ -50,7 +50,7 @@ async def test_a_signal_between_two_attempts_ends_the_start() -> None:
 
 
 async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
-    """An attempt that hangs is cancelled, and has ended when the start has."""
+    """An attempt that hangs is cancelled, and ends before the start ends."""
     has_begun, has_ended, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def hang() -> None:

@@ -32,7 +32,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedJob:
     """A job that a worker runs."""
 
     job: int
@@ -46,7 +46,7 @@ class Jobs:
 
     rules: frozenset[str] = ALL_RULES
     jobs: tuple[Job, ...] = (Job(), Job(), Job())
-    workers: tuple[tuple[Claimed, ...], ...] = ((), ())
+    workers: tuple[tuple[ClaimedJob, ...], ...] = ((), ())
     #: Whether a wake-up is in the broker's queue. More than one have the same effect.
     is_woken: bool = True
     claims: int = 0
@@ -60,7 +60,7 @@ class Jobs:
             yield from self._worker_steps(index, running)
         yield from self._recovery_steps()
 
-    def _worker_steps(self, index: int, running: tuple[Claimed, ...]) -> Iterator[tuple[str, Self]]:
+    def _worker_steps(self, index: int, running: tuple[ClaimedJob, ...]) -> Iterator[tuple[str, Self]]:
         # A worker that has just finished a job searches again, and an idle worker does so periodically.
         searches = self.is_woken or "search periodically" in self.rules
         if searches and len(running) < SLOTS:
@@ -88,9 +88,9 @@ class Jobs:
         state = replace(self, claims=owner, is_woken=False)
         for number in chosen:
             state = state._with_job(number, replace(state.jobs[number], state="working", owner=owner))
-        return state._with_worker(index, (*self.workers[index], *(Claimed(number, owner) for number in chosen)))
+        return state._with_worker(index, (*self.workers[index], *(ClaimedJob(number, owner) for number in chosen)))
 
-    def _finish(self, index: int, ended: list[Claimed]) -> Self:
+    def _finish(self, index: int, ended: list[ClaimedJob]) -> Self:
         state = self._with_worker(index, tuple(item for item in self.workers[index] if item not in ended))
         for item in ended:
             job = state.jobs[item.job]
@@ -116,7 +116,7 @@ class Jobs:
     def _with_job(self, number: int, job: Job) -> Self:
         return replace(self, jobs=(*self.jobs[:number], job, *self.jobs[number + 1 :]))
 
-    def _with_worker(self, index: int, running: tuple[Claimed, ...]) -> Self:
+    def _with_worker(self, index: int, running: tuple[ClaimedJob, ...]) -> Self:
         return replace(self, workers=(*self.workers[:index], running, *self.workers[index + 1 :]))
 
     @property

@@ -45,17 +45,18 @@ def moments(units: Iterator[Unit]) -> list[str]:
 
 @pytest.mark.parametrize("size", [1, 3, 10_000])
 @pytest.mark.parametrize(
-    ("make", "sent"),
+    ("new_conversation", "data"),
     [
         (lambda: PostgresConversation({}), STARTUP + BEGIN + PARSE + BIND + EXECUTE + SYNC + COMMIT),
         (AmqpConversation, b"AMQP\0\0\x09\1" + PUBLISH + CONTENT + ACKNOWLEDGE),
     ],
+    ids=["postgres", "amqp"],
 )
-def test_every_byte_is_forwarded(make: Callable[[], Conversation], sent: bytes, size: int) -> None:
+def test_every_byte_is_forwarded(new_conversation: Callable[[], Conversation], data: bytes, size: int) -> None:
     """Bytes are forwarded unchanged, for all sizes of the pieces in which they arrive."""
-    conversation = make()
-    pieces = [sent[start : start + size] for start in range(0, len(sent), size)]
-    assert b"".join(unit.data for piece in pieces for unit in conversation.from_client(piece)) == sent
+    conversation = new_conversation()
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    assert b"".join(unit.data for piece in pieces for unit in conversation.from_client(piece)) == data
 
 
 def test_statements_and_commits_are_steps() -> None:

@@ -9,6 +9,7 @@ from dashwright.common.settings import SettingsError, load
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Remove settings of secrets from the environment, and change to an empty directory, so that no ``.env`` file is read."""
     monkeypatch.chdir(tmp_path)
     for name in ("SECRETS_DIR", "SECRET_KEY", "DATABASE_URL"):
         monkeypatch.delenv(f"DASHWRIGHT_{name}", raising=False)

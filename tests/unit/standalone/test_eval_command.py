@@ -64,14 +64,14 @@ def values_of(text: str, ref_id: str = "B") -> Any:
 
 
 async def test_json_equals_the_servers_response() -> None:
-    """The JSON equals the server's response byte for byte."""
-    served = await respond(EXAMPLE.read_bytes())
-    assert isinstance(served.body, bytes)
+    """The JSON output equals the server's response byte for byte."""
+    response = await respond(EXAMPLE.read_bytes())
+    assert isinstance(response.body, bytes)
     program = Path(sys.executable).with_name("dashwright")
     process = await asyncio.create_subprocess_exec(program, "eval", EXAMPLE, "--format", "json", stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     assert process.returncode == 0
-    assert output == served.body + b"\n"
+    assert output == response.body + b"\n"
 
 
 def test_recorded_frames_replace_the_queries_of_their_ref_ids(write_document: WriteDocument, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +81,7 @@ def test_recorded_frames_replace_the_queries_of_their_ref_ids(write_document: Wr
     assert values_of(capsys.readouterr().out) == [2, 4]
 
 
-def test_statements_run_where_they_are_turned_on(
+def test_sql_statements_run_if_the_feature_is_enabled(
     write_document: WriteDocument, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQL statements run if the setting enables them, as in the services."""
@@ -98,7 +98,7 @@ def test_statements_run_where_they_are_turned_on(
 
 
 def test_a_caret_marks_the_place_of_a_fault(write_document: WriteDocument, capsys: pytest.CaptureFixture[str]) -> None:
-    """The caret has the same position as in a validation."""
+    """A caret below the expression marks the position of a fault, as in a validation."""
     assert evaluate(write_document({"queries": [{"refId": "A", "type": "math", "expression": "1 + (2"}]})) == 1
     assert "(at character 7)\n    1 + (2\n          ^\n" in capsys.readouterr().out
 
@@ -113,7 +113,11 @@ def test_a_query_without_frames_is_an_error(write_document: WriteDocument, capsy
     assert "error: no frames are recorded" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("wrap", [lambda spec: spec, lambda spec: {"dashboard": spec}, lambda spec: {"kind": "Dashboard", "spec": spec}])
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda spec: spec, lambda spec: {"dashboard": spec}, lambda spec: {"kind": "Dashboard", "spec": spec}],
+    ids=["classic", "wrapped", "resource"],
+)
 def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
     write_document: WriteDocument, capsys: pytest.CaptureFixture[str], wrap: Callable[[Any], Any]
 ) -> None:
@@ -121,8 +125,8 @@ def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
     row = {"id": 1, "type": "row", "panels": [panel(id=8, title="Within")]}
     dashboard = write_document(wrap({"panels": [{"id": 5, "type": "text"}, panel(), row]}))
     recorded = Path(write_document(recording(A=[frame([3])])))
-    for body in ("7", "Doubled", "8", "Within"):
-        assert evaluate(dashboard, panel=body, frames=recorded, output_format="json") == 0
+    for choice in ("7", "Doubled", "8", "Within"):
+        assert evaluate(dashboard, panel=choice, frames=recorded, output_format="json") == 0
         assert values_of(capsys.readouterr().out) == [6]
     for wrong_panel in (None, "5", "9"):
         assert evaluate(dashboard, panel=wrong_panel, frames=recorded) == 2
@@ -180,18 +184,18 @@ def test_unreadable_files_are_named(write_document: WriteDocument, tmp_path: Pat
     """Missing files, files without text or JSON, and invalid frames are named."""
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     (tmp_path / "broken.json").write_text("{")
-    for name, result in (("none.json", "No such file"), ("bytes.json", "can't decode"), ("broken.json", "not valid JSON")):
+    for name, message in (("none.json", "No such file"), ("bytes.json", "can't decode"), ("broken.json", "not valid JSON")):
         assert evaluate(str(tmp_path / name)) == 2
-        assert result in capsys.readouterr().err
-    for frames, result in (
+        assert message in capsys.readouterr().err
+    for frames, message in (
         ([], "a response of /api/ds/query"),
         (recording(A=[{"schema": 1}]), "recorded for A cannot be read: [0].schema"),
     ):
         assert evaluate(write_document(panel()), frames=Path(write_document(frames))) == 2
-        assert result in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
-def test_tables_show_numbers_series_nothing_and_warnings(write_document: WriteDocument, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_show_numbers_series_missing_data_and_notices(write_document: WriteDocument, capsys: pytest.CaptureFixture[str]) -> None:
     """Null and NaN are named, times have the digits they need, and series with equal times share a table."""
     single_point = frame([1], [1500], host="c")
     two_series = [frame([1, None], host="a"), frame([0.5, 2], host="[b]")]
@@ -233,7 +237,7 @@ def test_long_tables_are_cut_and_say_so(write_document: WriteDocument, capsys: p
     assert max(line.count("{host=") for line in output.splitlines()) == 8
 
 
-def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_documentation_has_its_output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The command of the page prints the output of the page, word for word."""
     page = (ROOT / "docs/reference/command-line.md").read_text()
     [command] = [line for line in page.splitlines() if line.startswith(".venv/bin/dashwright eval ")]

@@ -55,8 +55,8 @@ def test_a_time_is_in_utc_however_it_is_stored(value: Any, expected: datetime | 
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_numbers_switches_and_texts_are_read_from_any_value(value: Any, number: int, is_set: bool, text: str) -> None:
-    """A missing column is read like one without a value."""
+def test_numbers_flags_and_texts_are_read_from_any_value(value: Any, number: int, is_set: bool, text: str) -> None:
+    """A value that is invalid for a number is 0. A missing column is read like one without a value."""
     row = {"x": value}
     assert (fields.integer(row, "x"), fields.flag(row, "x"), fields.string(row, "x")) == (number, is_set, text)
     assert (fields.integer({}, "x"), fields.flag({}, "x"), fields.string({}, "x")) == (0, False, "")

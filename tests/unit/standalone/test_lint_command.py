@@ -18,7 +18,7 @@ PLAIN_DASHBOARD = {"title": "Plain", "panels": []}
 """A dashboard that violates only a convention."""
 
 RULE = "target-ref-id-rule"
-WARN = f"warnings:\n  {RULE}:\n"
+CONFIG_THAT_WARNS = f"warnings:\n  {RULE}:\n"
 
 WriteFiles = Callable[[str, Any], str]
 
@@ -69,8 +69,8 @@ def test_a_directory_is_linted_recursively(write_files: WriteFiles, capsys: pyte
         (PLAIN_DASHBOARD, "", False, 0),
         (PLAIN_DASHBOARD, "", True, 1),
         (FAULTY_DASHBOARD, "", False, 1),
-        (FAULTY_DASHBOARD, WARN, False, 0),
-        (FAULTY_DASHBOARD, WARN, True, 1),
+        (FAULTY_DASHBOARD, CONFIG_THAT_WARNS, False, 0),
+        (FAULTY_DASHBOARD, CONFIG_THAT_WARNS, True, 1),
     ],
 )
 def test_the_exit_status_is_that_of_the_worst_finding(
@@ -81,9 +81,9 @@ def test_the_exit_status_is_that_of_the_worst_finding(
     assert check([name], strict=strict) == status
 
 
-def test_another_configuration_takes_the_place_of_the_directorys(write_files: WriteFiles) -> None:
+def test_a_given_configuration_replaces_that_of_the_directory(write_files: WriteFiles) -> None:
     name = write_files("a.json", FAULTY_DASHBOARD)
-    write_files(".dashboard-lint", WARN)
+    write_files(".dashboard-lint", CONFIG_THAT_WARNS)
     assert check([name], config=Path(write_files("other.yaml", ""))) == 1
 
 
@@ -156,14 +156,14 @@ def test_one_rule_is_checked(write_files: WriteFiles, capsys: pytest.CaptureFixt
 
 
 def test_annotations_name_file_line_and_rule(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
-    """Special characters of workflow commands are escaped."""
+    """Annotations for GitHub name file, line and rule. Special characters of workflow commands are escaped."""
     name = write_files("odd, 100%: (a).json", json.dumps(FAULTY_DASHBOARD | {"panels": [PANEL | {"title": "a\nb"}]}, indent=2))
     assert check([name], format="github") == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("::error file=odd%2C 100%25%3A (a).json,line=15,title=target-ref-id-rule::panel 'a")
 
 
-def test_sarif_names_rule_level_and_place(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_names_rule_level_and_line(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """The output is SARIF 2.1.0 with line and JSON pointer, also for YAML."""
     write_files("d/a b.json", json.dumps(FAULTY_DASHBOARD, indent=2))
     write_files("d/b.yaml", "kind: Dashboard\nspec:\n  title: B\n  editable: true\n")

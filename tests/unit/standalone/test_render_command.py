@@ -63,13 +63,15 @@ def report_of(path: Path) -> dict[int, tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "wrapped", [DASHBOARD, {"dashboard": DASHBOARD}, {"apiVersion": "v1beta1", "kind": "Dashboard", "spec": DASHBOARD}]
+    "document",
+    [DASHBOARD, {"dashboard": DASHBOARD}, {"apiVersion": "v1beta1", "kind": "Dashboard", "spec": DASHBOARD}],
+    ids=["classic", "wrapped", "resource"],
 )
-@pytest.mark.parametrize("data", [results(1, 2), {"panels": {"1": results(1, 2), "2": results(3)}}])
-def test_every_form_of_file_is_drawn(write_file: WriteFile, tmp_path: Path, wrapped: Any, data: Any) -> None:
+@pytest.mark.parametrize("data", [results(1, 2), {"panels": {"1": results(1, 2), "2": results(3)}}], ids=["results", "results by panel"])
+def test_every_form_of_file_is_drawn(write_file: WriteFile, tmp_path: Path, document: Any, data: Any) -> None:
     """Every form of file is drawn, even with placeholders of data sources, or with variables without recorded options."""
     output = tmp_path / "x.json"
-    assert run_command(write_file("d.json", wrapped), "-o", str(output), "--data", write_file("r.json", data)) == 0
+    assert run_command(write_file("d.json", document), "-o", str(output), "--data", write_file("r.json", data)) == 0
     assert report_of(output) == {1: ("drawn", ""), 2: ("drawn", "")}
 
 
@@ -140,13 +142,13 @@ def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change without effect on a file's time and size is not one, and a file that cannot be read does not end the command."""
+    """A file is drawn again when its time or size changes. A file without a dashboard does not end the command."""
     file, output = write_file("d.json", DASHBOARD), tmp_path / "x.json"
-    titles: list[str] = []
+    drawn_panels: list[str] = []
     documents = iter([None, {}, DASHBOARD | {"panels": [panel(7)]}])
 
     def sleep(_: float) -> None:
-        titles.append(",".join(map(str, report_of(output))))
+        drawn_panels.append(",".join(map(str, report_of(output))))
         try:
             document = next(documents)
         except StopIteration:
@@ -156,10 +158,10 @@ def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_pa
 
     monkeypatch.setattr(time, "sleep", sleep)
     assert run_command(file, "-o", str(output), "--data", write_file("r.json", results(1)), "--watch") == 0
-    assert titles == ["1,2", "1,2", "1,2", "7"]
+    assert drawn_panels == ["1,2", "1,2", "1,2", "7"]
 
 
-@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize("is_last", [False, True], ids=["before the options", "after the options"])
 def test_standard_input_is_drawn(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_last: bool) -> None:
     """``-`` selects standard input, before or after the options."""
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(DASHBOARD)))
@@ -186,13 +188,13 @@ def server() -> Iterator[ThreadingHTTPServer]:
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
-    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=served.serve_forever)
+    http_server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http_server.serve_forever)
     thread.start()
-    yield served
-    served.shutdown()
+    yield http_server
+    http_server.shutdown()
     thread.join()
-    served.server_close()
+    http_server.server_close()
 
 
 def test_a_dashboard_of_a_server_is_downloaded(server: ThreadingHTTPServer, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dashwright.common.settings import Settings
 from dashwright.standalone import one_process
 
 
-@pytest.mark.parametrize("is_faulty", [False, True])
+@pytest.mark.parametrize("is_faulty", [False, True], ids=["stopped", "failed"])
 async def test_the_workers_stop_after_the_gateway(monkeypatch: pytest.MonkeyPatch, *, is_faulty: bool) -> None:
     """The workers stop even if the stop of the gateway fails. Otherwise, they would use a closed database until they are killed."""
     stopped: list[str] = []
