@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import orjson
 import pytest
-from tests.unit.jobs_worker.doubles import Tree, classic
+from tests.unit.jobs_worker.doubles import MemoryCheckout, dashboard_file
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -87,7 +87,7 @@ async def test_no_write_is_lost(database: Database, repository: Repository, seed
     assert await title(DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
 
 
-class ChangingTree(Tree):
+class ChangingTree(MemoryCheckout):
     """A folder that another writer changes and stores while it is listed, a given number of times."""
 
     def __init__(self, database: Database, repository: Repository, times: int) -> None:
@@ -100,14 +100,14 @@ class ChangingTree(Tree):
         entries_of_tree = await super().entries()
         if self.times > 0:
             self.times -= 1
-            self.files = {"counter.json": classic("counter", str(self.times))}
+            self.files = {"counter.json": dashboard_file("counter", str(self.times))}
             before = await edition(self._database, self._repository)
             other = DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=self._repository, edition=before)
             await other.apply("default", number_writes(str(self.times)), Snapshot())
         return entries_of_tree
 
 
-class GrownCommit(Tree):
+class GrownCommit(MemoryCheckout):
     """A commit with several more files than the one before, too many to be listed."""
 
     commit = "c2"
@@ -133,7 +133,7 @@ class NoCommits:
         return
 
 
-async def run_sync(database: Database, checkout: Tree) -> tuple[State | None, str | None]:
+async def run_sync(database: Database, checkout: MemoryCheckout) -> tuple[State | None, str | None]:
     """Run a sync of the repository like a worker."""
     expected = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner, lease = uuid.uuid4(), timedelta(minutes=5)
@@ -141,7 +141,7 @@ async def run_sync(database: Database, checkout: Tree) -> tuple[State | None, st
         await jobs.submit(connection, JOB, [expected], submitted_by={})
         (job,) = await claims.claim(connection, "work", limit=1, owner=owner, lease=lease, status=b"{}")
 
-    async def open_checkout(_: RepositoryJob) -> Tree:
+    async def open_checkout(_: RepositoryJob) -> MemoryCheckout:
         return checkout
 
     async def look(_: Repository) -> None:

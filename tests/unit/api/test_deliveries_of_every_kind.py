@@ -75,13 +75,13 @@ def test_pushes_to_gitlab_request_syncs(payload: dict[str, Any], options: dict[s
 @pytest.mark.parametrize(
     ("payload", "is_reviewed"),
     [
-        (merge_request("open"), True),
-        (merge_request("reopen"), True),
-        (merge_request("update", oldrev="cd" * 20), True),
-        (merge_request("update"), False),
-        (merge_request("merge", oldrev="cd" * 20), False),
-        (merge_request("approved"), False),
-        (merge_request("open", base="develop"), False),
+        pytest.param(merge_request("open"), True, id="opened"),
+        pytest.param(merge_request("reopen"), True, id="reopened"),
+        pytest.param(merge_request("update", oldrev="cd" * 20), True, id="new commits"),
+        pytest.param(merge_request("update"), False, id="new description"),
+        pytest.param(merge_request("merge", oldrev="cd" * 20), False, id="merged"),
+        pytest.param(merge_request("approved"), False, id="approved"),
+        pytest.param(merge_request("open", base="develop"), False, id="into another branch"),
     ],
 )
 def test_merge_requests_of_gitlab_request_reviews(payload: dict[str, Any], is_reviewed: bool) -> None:
@@ -106,16 +106,16 @@ def test_pull_requests_of_gitea_request_reviews(action: str, code: int) -> None:
 @pytest.mark.parametrize(
     ("payload", "options", "code"),
     [
-        (push_payload(branch("main")), {}, 202),
-        (push_payload(branch("other"), branch("main")), {}, 202),
-        (push_payload(branch("other")), {"branch": ""}, 202),
-        (push_payload(branch("other")), {}, 200),
-        (push_payload(branch("main", "tag")), {}, 200),
-        (push_payload(branch("v1", "tag")), {"branch": ""}, 200),
-        (push_payload(None), {}, 200),
-        (push_payload(None), {"branch": ""}, 200),
-        (push_payload(), {}, 200),
-        (push_payload(branch("main")), {"enabled": False}, 200),
+        pytest.param(push_payload(branch("main")), {}, 202, id="synced branch"),
+        pytest.param(push_payload(branch("other"), branch("main")), {}, 202, id="synced branch among others"),
+        pytest.param(push_payload(branch("other")), {"branch": ""}, 202, id="any branch"),
+        pytest.param(push_payload(branch("other")), {}, 200, id="another branch"),
+        pytest.param(push_payload(branch("main", "tag")), {}, 200, id="tag named like the branch"),
+        pytest.param(push_payload(branch("v1", "tag")), {"branch": ""}, 200, id="tag"),
+        pytest.param(push_payload(None), {}, 200, id="deleted branch"),
+        pytest.param(push_payload(None), {"branch": ""}, 200, id="any deleted branch"),
+        pytest.param(push_payload(), {}, 200, id="no change"),
+        pytest.param(push_payload(branch("main")), {"enabled": False}, 200, id="repository without syncs"),
     ],
 )
 def test_pushes_to_bitbucket_request_syncs(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:

@@ -53,15 +53,15 @@ def status(state: State, **counts: int) -> JobStatus:
 @pytest.mark.parametrize(
     ("source", "submitter", "job_status", "name"),
     [
-        (GIT, "user:1", status(State.SUCCESS, create=1), "sync.success"),
-        (GIT, "user:1", status(State.SUCCESS, warning=1), "sync.warning"),
-        (GIT, "user:1", status(State.ERROR, error=1, warning=1), "sync.error"),
-        (GIT, jobs.SCHEDULER, status(State.SUCCESS), "sync.success"),
-        (LOCAL, "user:1", status(State.SUCCESS), "sync.success"),
-        (LOCAL, jobs.SCHEDULER, status(State.SUCCESS), None),
-        (LOCAL, jobs.SCHEDULER, status(State.SUCCESS, update=1), "sync.success"),
-        (LOCAL, jobs.SCHEDULER, status(State.ERROR, error=1), "sync.error"),
-        (GIT, "user:1", JobStatus(state=State.ERROR, finished=1), "sync.error"),
+        pytest.param(GIT, "user:1", status(State.SUCCESS, create=1), "sync.success", id="success"),
+        pytest.param(GIT, "user:1", status(State.SUCCESS, warning=1), "sync.warning", id="warning"),
+        pytest.param(GIT, "user:1", status(State.ERROR, error=1, warning=1), "sync.error", id="error"),
+        pytest.param(GIT, jobs.SCHEDULER, status(State.SUCCESS), "sync.success", id="periodic"),
+        pytest.param(LOCAL, "user:1", status(State.SUCCESS), "sync.success", id="local directory"),
+        pytest.param(LOCAL, jobs.SCHEDULER, status(State.SUCCESS), None, id="periodic without changes"),
+        pytest.param(LOCAL, jobs.SCHEDULER, status(State.SUCCESS, update=1), "sync.success", id="periodic with a change"),
+        pytest.param(LOCAL, jobs.SCHEDULER, status(State.ERROR, error=1), "sync.error", id="periodic with an error"),
+        pytest.param(GIT, "user:1", JobStatus(state=State.ERROR, finished=1), "sync.error", id="no summary"),
     ],
 )
 def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, job_status: JobStatus, name: str | None) -> None:

@@ -47,7 +47,7 @@ def dashboard_file(name: str, title: str = "A title") -> bytes:
     return orjson.dumps({"uid": name, "title": title, "panels": []})
 
 
-class Checkout:
+class MemoryCheckout:
     """A checkout in memory: path to bytes; a path that ends in ``/`` is an empty directory."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
@@ -82,7 +82,7 @@ class Checkout:
         yield lambda path, _: read(path)
 
 
-class Revision(Checkout):
+class Revision(MemoryCheckout):
     """A commit in memory that follows the one with the next lower number. Directories exist while they hold files, as in git."""
 
     def __init__(self, number: int, files: Mapping[str, bytes], before: Mapping[str, bytes]) -> None:
@@ -231,14 +231,16 @@ class Messages:
         self.percents.append(progress.percent)
 
 
-async def run_preview(checkout: Checkout, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True) -> Preview:
+async def run_preview(
+    checkout: MemoryCheckout, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True
+) -> Preview:
     job = SyncJob("default", REPOSITORY, "The team", target, enabled=True)
     with FileSpool() as spool:
         return await preview(job, checkout, store, SyncTools(spool, AdmissionSettings()), with_items=with_items)
 
 
 async def run_sync(
-    files: Mapping[str, bytes] | Checkout,
+    files: Mapping[str, bytes] | MemoryCheckout,
     store: Store,
     *,
     target: SyncTarget = SyncTarget.INSTANCE,
@@ -248,7 +250,7 @@ async def run_sync(
     since: str = "",
 ) -> JobProgress:
     """Run a sync; ``since`` is the commit that is stored already."""
-    checkout = files if isinstance(files, Checkout) else Checkout(files)
+    checkout = files if isinstance(files, MemoryCheckout) else MemoryCheckout(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:
         difference = await checkout.difference_since(since, store.quarantine.keys()) if since else None

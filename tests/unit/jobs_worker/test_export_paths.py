@@ -91,17 +91,27 @@ def test_a_folder_without_a_path_has_no_directory() -> None:
 @pytest.mark.parametrize(
     ("tree", "is_replaced"),
     [
-        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "a"}, "spec": {}}, True),
-        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "b"}, "spec": {}}, False),
-        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "spec": {}}, True),
-        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": ["a"], "spec": {}}, False),
-        ({"uid": "a", "panels": []}, True),
-        ({"uid": "b", "panels": []}, False),
-        ({"panels": []}, False),
-        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"labels": {"a": "b"}}, "spec": {}}, False),
-        ({"apiVersion": "v1", "kind": "ConfigMap"}, False),
-        ({"something": "else"}, False),
-        ([], False),
+        pytest.param(
+            {"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "a"}, "spec": {}}, True, id="same name"
+        ),
+        pytest.param(
+            {"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "b"}, "spec": {}}, False, id="another name"
+        ),
+        pytest.param({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "spec": {}}, True, id="earlier export without a name"),
+        pytest.param(
+            {"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": ["a"], "spec": {}}, False, id="invalid metadata"
+        ),
+        pytest.param({"uid": "a", "panels": []}, True, id="same uid"),
+        pytest.param({"uid": "b", "panels": []}, False, id="another uid"),
+        pytest.param({"panels": []}, False, id="no uid"),
+        pytest.param(
+            {"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"labels": {"a": "b"}}, "spec": {}},
+            False,
+            id="labels without a name",
+        ),
+        pytest.param({"apiVersion": "v1", "kind": "ConfigMap"}, False, id="another kind"),
+        pytest.param({"something": "else"}, False, id="another program"),
+        pytest.param([], False, id="no object"),
     ],
 )
 def test_files_of_other_objects_are_not_replaced(tree: object, *, is_replaced: bool) -> None:

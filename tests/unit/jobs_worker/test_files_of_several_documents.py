@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs_worker import revisions
-from tests.unit.jobs_worker.doubles import Checkout, Revision, Store, dashboard_file, dashboard_key, run_sync
+from tests.unit.jobs_worker.doubles import MemoryCheckout, Revision, Store, dashboard_file, dashboard_key, run_sync
 from tests.unit.jobs_worker.revisions import Files
 
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_PATH
@@ -52,7 +52,7 @@ async def test_each_document_is_stored() -> None:
     writes = [write for key, write in store.objects.items() if key.resource == "dashboards"]
     assert {write.annotations[SOURCE_PATH] for write in writes} == {"web/all.yaml"}
     assert len({write.folder for write in writes}) == 1
-    unchanged_tree = Checkout({"web/all.yaml": body})
+    unchanged_tree = MemoryCheckout({"web/all.yaml": body})
     assert (await run_sync(unchanged_tree, store)).final_message == "no changes to sync"
     assert unchanged_tree.reads == []
 

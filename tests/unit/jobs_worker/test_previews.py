@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs_worker import revisions
 from tests.unit.jobs_worker.doubles import (
-    Checkout,
+    MemoryCheckout,
     Revision,
     Store,
     dashboard_file,
@@ -80,10 +80,10 @@ async def test_a_change_has_name_path_title_and_folder() -> None:
     """Each change has name, path, title and folder; updates have a diff, and rejections a reason."""
     store = Store()
     before = {"a/1.json": dashboard_file("n1", "Old"), "a/2.json": dashboard_file("n2"), "3.json": dashboard_file("n3")}
-    await run_sync(Checkout(before), store)
+    await run_sync(MemoryCheckout(before), store)
     folder = store.folders()["a"].key.name
     plan = await run_preview(
-        Checkout({"a/1.json": dashboard_file("n1", "New"), "3.json": b"{", "a/4.json": dashboard_file("n4", "Four")}), store
+        MemoryCheckout({"a/1.json": dashboard_file("n1", "New"), "3.json": b"{", "a/4.json": dashboard_file("n4", "Four")}), store
     )
     assert [item.model_dump(mode="json", exclude_none=True) for item in plan.items] == [
         {
@@ -115,8 +115,8 @@ async def test_a_change_has_name_path_title_and_folder() -> None:
 async def test_a_dashboard_that_moves_shows_its_folder() -> None:
     """The folder of a moved dashboard is an annotation, as clients know it. Annotations of the manager are hidden."""
     store = Store()
-    await run_sync(Checkout({"a/1.json": dashboard_file("n1"), "b/2.json": dashboard_file("n2")}), store)
-    plan = await run_preview(Checkout({"b/1.json": dashboard_file("n1"), "b/2.json": dashboard_file("n2")}), store)
+    await run_sync(MemoryCheckout({"a/1.json": dashboard_file("n1"), "b/2.json": dashboard_file("n2")}), store)
+    plan = await run_preview(MemoryCheckout({"b/1.json": dashboard_file("n1"), "b/2.json": dashboard_file("n2")}), store)
     update = next(item for item in plan.items if item.action == "update")
     folder = store.folders()["b"].key.name
     assert update.diff == [{"op": "replace", "path": "/metadata/annotations/grafana.app~1folder", "value": folder}]
@@ -126,26 +126,26 @@ async def test_numbers_keep_their_digits() -> None:
     """The diff has the digits of the stored numbers."""
     store = Store()
     body = b'{"uid": "n1", "title": "T", "panels": [], "limit": %s}'
-    await run_sync(Checkout({"1.json": body % b"1.10"}), store)
-    plan = await run_preview(Checkout({"1.json": body % b"12345678901234567890123"}), store)
+    await run_sync(MemoryCheckout({"1.json": body % b"1.10"}), store)
+    plan = await run_preview(MemoryCheckout({"1.json": body % b"12345678901234567890123"}), store)
     assert write_json(plan.items[0].diff) == b'[{"op":"replace","path":"/spec/limit","value":12345678901234567890123}]'
 
 
 async def test_changes_above_the_limit_are_only_counted() -> None:
     """Above the limit, changes are only counted: their names, paths and diffs are omitted, and the result says so."""
     store = Store()
-    await run_sync(Checkout({"1.json": dashboard_file("n1", "Old")}), store)
-    plan = await run_preview(Checkout({"1.json": dashboard_file("n1", "New")}), store, with_items=False)
+    await run_sync(MemoryCheckout({"1.json": dashboard_file("n1", "Old")}), store)
+    plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1", "New")}), store, with_items=False)
     assert (plan.items, plan.is_truncated, plan.summary[0].update) == ([], True, 1)
 
 
 async def test_the_reason_for_writing_nothing_is_reported() -> None:
     """A reached quota is reported with all changes, a root folder of another manager without any."""
     store = Store(max_created=1)
-    plan = await run_preview(Checkout({"1.json": dashboard_file("n1"), "2.json": dashboard_file("n2")}), store)
+    plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1"), "2.json": dashboard_file("n2")}), store)
     assert (plan.errors, len(plan.items)) == (["too many"], 2)
     store.store_unrelated("team-repo", folder=True)
-    plan = await run_preview(Checkout({"1.json": dashboard_file("n1")}), store, target=SyncTarget.FOLDER)
+    plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1")}), store, target=SyncTarget.FOLDER)
     assert plan.items == []
     assert "rename the repository" in plan.errors[0]
 
@@ -154,8 +154,8 @@ async def test_items_and_diffs_are_limited(monkeypatch: pytest.MonkeyPatch) -> N
     """Beyond the limits on items and diffs a note says so, and the counts are complete."""
     store = Store()
     names = [f"n{index}" for index in range(30)]
-    await run_sync(Checkout({f"{name}.json": dashboard_file(name, "Old") for name in names}), store)
-    changed = Checkout({f"{name}.json": dashboard_file(name, "New") for name in names})
+    await run_sync(MemoryCheckout({f"{name}.json": dashboard_file(name, "Old") for name in names}), store)
+    changed = MemoryCheckout({f"{name}.json": dashboard_file(name, "New") for name in names})
     monkeypatch.setattr(previews, "MAX_ITEMS", 7)
     plan = await run_preview(changed, store)
     assert (len(plan.items), plan.is_truncated, plan.summary[0].update) == (7, True, 30)
@@ -175,8 +175,8 @@ async def test_long_lists_are_not_compared() -> None:
     store = Store()
     lists = [[{"tags": [index + offset for index in range(json_patch.MAX_COMPARED_ITEMS)]}] for offset in (0, 1)]
     old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": panels}) for panels in lists)
-    await run_sync(Checkout({"n.json": old}), store)
-    (plan,) = (await run_preview(Checkout({"n.json": new}), store)).items
+    await run_sync(MemoryCheckout({"n.json": old}), store)
+    (plan,) = (await run_preview(MemoryCheckout({"n.json": new}), store)).items
     assert (plan.diff, plan.message) == (
         None,
         f"not compared: the lists of the object have more than {json_patch.MAX_COMPARED_ITEMS} items",
@@ -185,6 +185,6 @@ async def test_long_lists_are_not_compared() -> None:
 
 async def test_the_folder_of_the_repository_is_reported() -> None:
     """The repository's folder has no path, and the summary omits it as the job's does."""
-    plan = await run_preview(Checkout({}), Store(), target=SyncTarget.FOLDER)
+    plan = await run_preview(MemoryCheckout({}), Store(), target=SyncTarget.FOLDER)
     assert [(item.action.value, key_of_change(item), item.path) for item in plan.items] == [("create", folder_key("team-repo"), "")]
     assert plan.summary == []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import orjson
 import pytest
-from tests.unit.jobs_worker.doubles import REPOSITORY, Checkout, Messages, Store, dashboard_file, dashboard_key, folder_key, run_sync
+from tests.unit.jobs_worker.doubles import REPOSITORY, MemoryCheckout, Messages, Store, dashboard_file, dashboard_key, folder_key, run_sync
 
 from dashwright.common.errors import Conflict, PreconditionFailed, Unavailable
 from dashwright.common.jobs.names import folder_name
@@ -76,7 +76,7 @@ async def test_a_sync_without_changes_reads_and_writes_nothing() -> None:
     """A second sync of unchanged files compares checksums only."""
     store, files = Store(), {"a/x.json": dashboard_file("x"), "README.md": b"#"}
     await run_sync(files, store, target=SyncTarget.FOLDER)
-    tree = Checkout(files)
+    tree = MemoryCheckout(files)
     progress = await run_sync(tree, store, target=SyncTarget.FOLDER)
     assert (tree.reads, len(store.applied)) == ([], 1)
     assert progress.outcome == (State.SUCCESS, "no changes to sync")
@@ -129,7 +129,7 @@ async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
     """The object of a file that is deleted during a sync is kept until the next sync."""
     store = Store()
     await run_sync({"x.json": dashboard_file("x")}, store)
-    tree = Checkout({"x.json": dashboard_file("x", "Newer"), "y.json": dashboard_file("y")})
+    tree = MemoryCheckout({"x.json": dashboard_file("x", "Newer"), "y.json": dashboard_file("y")})
     entries = await tree.entries()
     del tree.files["x.json"]
     tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
@@ -140,7 +140,7 @@ async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
 
 async def test_a_file_changed_during_the_sync_has_its_checksum() -> None:
     """Checksum and content come from the same reading, so the next sync finds nothing to do."""
-    store, tree = Store(), Checkout({"x.json": dashboard_file("x")})
+    store, tree = Store(), MemoryCheckout({"x.json": dashboard_file("x")})
     entries = await tree.entries()
     tree.files["x.json"] = dashboard_file("x", "Newer")
     tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
@@ -298,7 +298,7 @@ async def test_failed_write_counts_nothing() -> None:
 async def test_failure_of_the_worker_while_reading_ends_the_job() -> None:
     """An unavailable checkout is not a bad file: nothing is deleted for it."""
 
-    class UnavailableCheckout(Checkout):
+    class UnavailableCheckout(MemoryCheckout):
         def open_reader(self) -> Callable[[str], File]:
             raise Unavailable("disk is away")
 

@@ -71,14 +71,14 @@ def test_only_the_root_folder_may_have_an_empty_path() -> None:
 @pytest.mark.parametrize(
     ("entries", "folders"),
     [
-        ([Entry("a/b/c.json", "x")], ["a/", "a/b/"]),
-        ([Entry("a b/c#d (e)/x.yml", "x")], ["a b/", "a b/c#d (e)/"]),
-        ([Entry("a/b/c.md"), Entry("a/"), Entry("b/")], []),
-        ([Entry("one/two/.hidden/x.json"), Entry("one/.gitkeep")], []),
-        ([Entry("a/.keep")], []),
-        ([Entry("a/x.json", fault="a symbolic link")], []),
-        ([Entry("/".join("abcdefghijklmnop") + "/")], []),
-        ([Entry(".hidden/x.json"), Entry("README.md")], []),
+        pytest.param([Entry("a/b/c.json", "x")], ["a/", "a/b/"], id="nested"),
+        pytest.param([Entry("a b/c#d (e)/x.yml", "x")], ["a b/", "a b/c#d (e)/"], id="special characters"),
+        pytest.param([Entry("a/b/c.md"), Entry("a/"), Entry("b/")], [], id="no resource"),
+        pytest.param([Entry("one/two/.hidden/x.json"), Entry("one/.gitkeep")], [], id="hidden"),
+        pytest.param([Entry("a/.keep")], [], id="placeholder"),
+        pytest.param([Entry("a/x.json", fault="a symbolic link")], [], id="fault"),
+        pytest.param([Entry("/".join("abcdefghijklmnop") + "/")], [], id="deep and empty"),
+        pytest.param([Entry(".hidden/x.json"), Entry("README.md")], [], id="hidden at the root"),
     ],
 )
 def test_directories_with_resources_get_a_folder(entries: list[Entry], folders: list[str]) -> None:
