@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sources import ROOT, Source, paths_of_sources, source_at
+from tests.product_modules import ROOT, ProductModule, module_paths, parse_module
 
-SOURCES = paths_of_sources()
+SOURCES = module_paths()
 PACKAGES = [path for path in SOURCES if path.name == "__init__.py"]
 LONGEST_MODULE = 400
 VAGUE_MODULE_NAMES = {"utils.py", "helpers.py", "core.py", "manager.py", "base.py", "misc.py"}
@@ -24,13 +24,13 @@ def test_the_import_contracts_hold() -> None:
 @pytest.mark.parametrize("path", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_package_has_a_docstring(path: Path) -> None:
     """A package's docstring says what belongs into it."""
-    assert ast.get_docstring(source_at(path).tree)
+    assert ast.get_docstring(parse_module(path).tree)
 
 
 def test_modules_are_small_and_named_for_their_content() -> None:
     """No module is longer than 400 lines or has a catch-all name, and each has a docstring."""
     for path in SOURCES:
-        source = source_at(path)
+        source = parse_module(path)
         assert len(source.text.splitlines()) <= LONGEST_MODULE, path
         assert path.name not in VAGUE_MODULE_NAMES, path
         assert not source.text or ast.get_docstring(source.tree), f"{path} has no docstring"
@@ -59,8 +59,8 @@ def test_no_test_sleeps() -> None:
 
 def test_common_contains_what_two_services_import() -> None:
     """A module of libs/common is imported, directly or not, by at least two services."""
-    graph = {path: _imports(source_at(path)) for path in SOURCES}
-    common = {source_at(path).module: path for path in SOURCES if path.parts[len(ROOT.parts)] == "libs"}
+    graph = {path: _imports(parse_module(path)) for path in SOURCES}
+    common = {parse_module(path).module: path for path in SOURCES if path.parts[len(ROOT.parts)] == "libs"}
     users: dict[str, set[str]] = {module: set() for module in common}
     for path, imported in graph.items():
         if path not in common.values():
@@ -77,7 +77,7 @@ def test_common_contains_what_two_services_import() -> None:
     assert modules_of_one_service == {"dashwright.common.messaging.memory"}
 
 
-def _imports(source: Source) -> set[str]:
+def _imports(source: ProductModule) -> set[str]:
     """Return the dotted names that a module imports, both of modules and of names in modules."""
     names = set[str]()
     for node in source.nodes:
@@ -89,7 +89,7 @@ def _imports(source: Source) -> set[str]:
 def test_public_classes_have_names_of_their_own() -> None:
     """Two public classes of a distribution never share a name."""
     owners: dict[tuple[str, str], list[str]] = {}
-    for source in map(source_at, SOURCES):
+    for source in map(parse_module, SOURCES):
         for node in source.nodes:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 owners.setdefault((source.distribution, node.name), []).append(source.module)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from tests.sources import source_at
+from tests.product_modules import parse_module
 
 from dashwright.common.models.quotas import KNOWN_NAMES, TARGETS, Scope, default_name
 from dashwright.common.settings import Settings, SettingsError, load, unknown_variables
@@ -58,13 +58,13 @@ def _name_of(node: ast.expr) -> str:
 
 def fields_read(files: Iterable[Path]) -> set[str]:
     """Return the settings that modules read, directly or by a property or method of Settings."""
-    (declared,) = [node for node in source_at(MODULE).tree.body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
+    (declared,) = [node for node in parse_module(MODULE).tree.body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
     methods = {
         node.name: attributes(ast.walk(node), base="self") for node in declared.body if isinstance(node, ast.FunctionDef)
     } | FALLBACKS
     names, unresolved = set[str](), set[str]()
     for file in files:
-        source = source_at(file)
+        source = parse_module(file)
         unresolved |= attributes(source.nodes, base="settings") if "settings" in source.text else set()
         unresolved |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in source.text else set()
     while unresolved:

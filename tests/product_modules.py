@@ -1,4 +1,4 @@
-"""The modules of the product as tests of rules read them. Each is parsed once in a process."""
+"""Parsed modules of the product, for tests of rules on its code. Each module is parsed once in a process."""
 
 import ast
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
-class Source:
+class ProductModule:
     """A module of the product."""
 
     path: Path
     text: str
-    #: The module and all that is in it, in the order of ``ast.walk``.
+    #: All nodes of the module, itself included, in the order of ``ast.walk``.
     nodes: tuple[ast.AST, ...]
 
     @property
@@ -35,13 +35,13 @@ class Source:
         return ".".join(part for part in below if part != "__init__")
 
 
-def paths_of_sources() -> list[Path]:
+def module_paths() -> list[Path]:
     """Return the paths of all modules of the product."""
     return sorted(path for directory in ("libs", "services") for path in (ROOT / directory).rglob("*.py"))
 
 
 @cache
-def source_at(path: Path) -> Source:
-    """Return the module at a path."""
+def parse_module(path: Path) -> ProductModule:
+    """Return the module at a path. It is read and parsed only once."""
     text = path.read_text()
-    return Source(path, text, tuple(ast.walk(ast.parse(text))))
+    return ProductModule(path, text, tuple(ast.walk(ast.parse(text))))
