@@ -1,8 +1,13 @@
 """The language check of ``make check``: phrases that docs/style.md rules out, in code, tests and docs.
 
-Python: names, comments and strings of the product and of its tools (benchmarks, deploy, docs, examples); names, comments and docstrings
-of tests. Names of tests are sentences. Markdown: prose outside of code. A finding is one line, ``path:line: 'phrase': what to write
-instead``. What ruff ignores by ``D`` in pyproject.toml is not checked.
+The check reads:
+
+- of the product and of its tools (benchmarks, deploy, docs, examples): comments, all strings, and names;
+- of tests: comments, docstrings, and names. The name of a test is a sentence;
+- of Markdown: the prose outside of code.
+
+A finding is one line, ``path:line: 'phrase': what to write instead``. Files for which pyproject.toml ignores ruff's rules ``D``
+are not checked.
 """
 
 import ast
@@ -36,9 +41,9 @@ PHRASES = {
 }
 _PHRASE = re.compile("|".join(rf"\b(?P<p{i}>{phrase})\b" for i, phrase in enumerate(PHRASES)), re.IGNORECASE)
 # A docstring that begins with a pronoun continues the name of its function instead of making sense alone.
-_HEADLESS = re.compile(r"(?:Wh(?:at|o|ich|ere)\w*|Whether|However|Of|Those|They|Their|Its?|Or|Nor|So|The same|As ``\w+``)\b")
-# A sentence about a test must not begin with what only the name of the test explains.
-_HEADLESS_IN_TESTS = re.compile(
+_UNCLEAR_START = re.compile(r"(?:Wh(?:at|o|ich|ere)\w*|Whether|However|Of|Those|They|Their|Its?|Or|Nor|So|The same|As ``\w+``)\b")
+# The docstring of a test must not begin with a word whose meaning only the name of the test explains.
+_UNCLEAR_START_IN_TESTS = re.compile(
     r"(?:Such|Otherwise|Elsewhere|Others?|All others|The others?|Both (?:are|is)|Each (?:has|is)"
     # ``The error names …`` needs its noun: ``The error of a path names …``.
     r"|The (?:errors?|responses?|repl(?:y|ies)|refusals?|faults?|messages?|reports?|audit events?|exit status|result|reason)"
@@ -62,37 +67,41 @@ _NOT_A_NAME_OF_TOOLS = re.compile(
 _QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
 
 
-def findings(text: str) -> Iterator[tuple[str, str]]:
+def findings_in_text(text: str) -> Iterator[tuple[str, str]]:
     """Yield each ruled-out phrase of a text with what to write instead. Quoted words are not judged."""
     for match in _PHRASE.finditer(_QUOTED.sub("", text)):
         yield match[0], tuple(PHRASES.values())[int((match.lastgroup or "p0")[1:])]
 
 
-def of_python(text: str, *, strings: bool, is_tool: bool = False) -> Iterator[tuple[int, str, str]]:
-    """Yield line, phrase and advice for names, comments and docstrings, with ``strings`` (the product and tools) for every string."""
+def findings_in_python(text: str, *, strings: bool, is_tool: bool = False) -> Iterator[tuple[int, str, str]]:
+    """Yield line, phrase and advice for each finding in a module.
+
+    Without ``strings``, the module is one of tests, of which docstrings are read. With ``strings``, it is one of the product or, if
+    ``is_tool``, of its tools, of which all strings are read.
+    """
     not_a_name = _NOT_A_NAME_OF_TOOLS if is_tool else _NOT_A_NAME_OF_PRODUCT if strings else _NOT_A_NAME
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     texts = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             texts.append((node.lineno, node.name.replace("_", " ")))
-        if (line_and_name := _named(node, with_attributes=strings)) and not_a_name.fullmatch(line_and_name[1]):
+        if (line_and_name := _defined_name(node, with_attributes=strings)) and not_a_name.fullmatch(line_and_name[1]):
             yield *line_and_name, "a noun for a thing, a verb for a function"
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (docstring := ast.get_docstring(node)):
-            if match := _HEADLESS.match(docstring):
+            if match := _UNCLEAR_START.match(docstring):
                 yield getattr(node, "lineno", 1), match[0], "start with a verb (function) or the noun (class, module)"
-            if not strings and (match := _HEADLESS_IN_TESTS.match(docstring)):
+            if not strings and (match := _UNCLEAR_START_IN_TESTS.match(docstring)):
                 yield node.body[0].lineno, match[0], "start with the noun that is meant"
             if not strings:
                 texts.append((node.body[0].lineno, docstring))
         elif strings and isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             texts.append((node.lineno, node.value))
     for line, part in texts:
-        for phrase, advice in findings(part):
+        for phrase, advice in findings_in_text(part):
             yield line, phrase, advice
 
 
-def _named(node: ast.AST, *, with_attributes: bool) -> tuple[int, str] | None:
+def _defined_name(node: ast.AST, *, with_attributes: bool) -> tuple[int, str] | None:
     """Return the line and the name of a function, a parameter or a variable, where the name is defined; optionally also of an attribute."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
@@ -103,38 +112,38 @@ def _named(node: ast.AST, *, with_attributes: bool) -> tuple[int, str] | None:
             return None
 
 
-def of_markdown(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield line, phrase and advice for prose; and lines that are too long, but for tables and links."""
+def findings_in_markdown(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, phrase and advice for each finding in prose, and for each line that is too long, except in tables and links."""
     in_code = False
     for index, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             in_code = not in_code
         elif not in_code:
-            for phrase, advice in findings(line):
+            for phrase, advice in findings_in_text(line):
                 yield index, phrase, advice
             if len(line) > LONGEST_LINE_OF_DOCS and not line.startswith("|") and "](" not in line and "://" not in line:
                 yield index, line[:20] + " …", f"wrap at {LONGEST_LINE_OF_DOCS} characters"
 
 
-def ignored() -> tuple[str, ...]:
-    """Return the globs of code that is not rewritten yet: those with ``D`` in ruff's per-file-ignores."""
+def unchecked_globs() -> tuple[str, ...]:
+    """Return the globs of files that are not checked: those with ``D`` in ruff's per-file-ignores."""
     ruff = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["per-file-ignores"]
     return tuple(glob for glob, rules in ruff.items() if "D" in rules and glob != "tests/**")
 
 
 def main() -> int:
-    """Print the findings of all files under version control; return the exit status."""
+    """Print the findings_in_text of all files under version control; return the exit status."""
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    globs, count = ignored(), 0
+    globs, count = unchecked_globs(), 0
     for name in sys.argv[1:] or listed:
         path = ROOT / name
         if not path.exists() or (not sys.argv[1:] and any(fnmatch(name, glob) for glob in globs)):
             continue
         text = path.read_text()
         lines = (
-            of_markdown(text)
+            findings_in_markdown(text)
             if path.suffix == ".md"
-            else of_python(text, strings=not name.startswith("tests/"), is_tool=name.startswith(TOOLS))
+            else findings_in_python(text, strings=not name.startswith("tests/"), is_tool=name.startswith(TOOLS))
         )
         for line, phrase, advice in lines:
             count += 1
