@@ -1,7 +1,7 @@
 """Compilation of modules before a run, shared between its workers.
 
-Every worker imports all modules in the same order. In a new clone each of them would compile every module, and pytest would rewrite
-the assertions of every test module as often.
+Every worker imports all modules in the same order. Without this plugin, each worker of a new clone would compile every module, and
+rewrite the assertions of every test module.
 """
 
 import compileall
@@ -36,7 +36,7 @@ def _test_modules(config: pytest.Config) -> list[Path]:
 
 
 def rewrite_assertions(source: Path, config: pytest.Config) -> None:
-    """Write the compiled form of a test module to where pytest looks for it, unless it is there."""
+    """Write the compiled form of a test module to the cache of pytest, unless it is cached already."""
     compiled = get_cache_dir(source) / (source.stem + PYC_TAIL)
     if _read_pyc(source, compiled) is None:
         compiled.parent.mkdir(exist_ok=True)

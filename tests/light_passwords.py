@@ -1,4 +1,4 @@
-"""Cheap password hashing, for tests of the code around it."""
+"""Cheap password hashing, for tests that do not test the hashing itself."""
 
 import pytest
 from argon2 import PasswordHasher
@@ -10,7 +10,10 @@ _DUMMY_HASH = HASHER.hash("no account has this password")
 
 
 def make_light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace both hash functions of passwords, and the hash of no account. Hashes of an imported database no longer match."""
+    """Replace both hash functions of passwords, and the hash that is verified for unknown accounts.
+
+    Passwords of an imported database no longer match their hashes.
+    """
     monkeypatch.setattr(passwords, "_HASHER", HASHER)
     monkeypatch.setattr(passwords, "_dummy_hash", lambda: _DUMMY_HASH)
     monkeypatch.setattr(key_material, "_PBKDF2_ROUNDS", 1)

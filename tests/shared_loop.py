@@ -1,6 +1,6 @@
 """Fixtures of folders whose tests share one event loop per process, and connections to the database, which belong to a loop.
 
-The conftest of such a folder replaces ``_function_scoped_runner`` of pytest-asyncio and ``database`` by them.
+The conftest of such a folder overrides ``_function_scoped_runner`` of pytest-asyncio and ``database`` with these fixtures.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from dashwright.common.database.pool import Database
 
 @pytest.fixture
 def shared_runner(_session_scoped_runner: asyncio.Runner) -> Iterator[asyncio.Runner]:
-    """Return the event loop of all tests. The tasks of a test end with it nevertheless."""
+    """Return the event loop of all tests. Tasks that a test leaves are cancelled when it ends."""
     yield _session_scoped_runner
     _session_scoped_runner.run(_cancel_other_tasks())
 
@@ -44,6 +44,6 @@ async def warm_database(database_url: str, _warm_pools: WarmPools) -> AsyncItera
 
 @pytest.fixture
 async def listening_database(database_url: str, _warm_pools: WarmPools) -> AsyncIterator[Database]:
-    """Return ``warm_database``, whose connections for notifications may have served earlier tests, too."""
+    """Return a database like ``warm_database``, whose connections for notifications may have served earlier tests, too."""
     async with _warm_pools.lend_with_listeners(database_url) as lent:
         yield lent

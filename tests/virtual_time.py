@@ -1,7 +1,7 @@
 """Virtual time in tests marked ``looptime``.
 
-The plugin of the library is not loaded: it patches the event loop of every test, which then polls twice in each of its rounds,
-and it searches all names of pytest-asyncio at each fixture of each test.
+The pytest plugin of ``looptime`` is not loaded, because it slows down every test: it patches each event loop, which then polls twice
+in each round, and it searches all names of pytest-asyncio at each fixture.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _loop = pytest.StashKey[looptime.LoopTimeEventLoop]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, object, object]:
-    """Patch the event loop of a marked test, whose time is real until the test itself runs."""
+    """Patch the event loop of a marked test. Its time remains real while other fixtures are set up."""
     value = yield
     if isinstance(value, asyncio.Runner) and request.node.get_closest_marker("looptime") is not None:
         loop = value.get_loop()
