@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 from tests.contract.api.conftest import Api, basic, legacy_text
-from tests.servers import grafana_layout
+from tests.servers import grafana_database
 from tests.servers.databases import Databases
 
 from dashwright.api.auth import key_material
@@ -160,7 +160,7 @@ def import_rows(database: Database, tmp_path: Path) -> ImportRows:
     files = iter(range(100))
 
     async def import_rows(rows: Rows, **options: Any) -> Report:
-        return await run_import(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", rows), **options)
+        return await run_import(database, grafana_database.make_sqlite(tmp_path / f"{next(files)}.db", rows), **options)
 
     return import_rows
 
@@ -338,7 +338,7 @@ async def test_a_single_organization_can_be_imported(api: Api, import_rows: Impo
 async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database: str, import_rows: ImportRows) -> None:
     """An import from PostgreSQL gives the same report and the same stored objects as one from SQLite."""
     source = await _empty_database(other_database)
-    await grafana_layout.make_postgres(source, grafana_rows())
+    await grafana_database.make_postgres(source, grafana_rows())
     report = await run_import(api.database, source)
     assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
@@ -387,7 +387,7 @@ async def test_other_databases_are_refused(tmp_path: Path) -> None:
     """A missing file, a file of another type, and a database of another program are refused with the reason."""
     text = tmp_path / "text"
     text.write_text("no database " * 100)
-    other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})
+    other = grafana_database.make_sqlite(tmp_path / "other.db", {"org": []})
     for source, expected_message in (
         (str(tmp_path / "none"), "file not found"),
         (str(text), "not a readable SQLite database"),

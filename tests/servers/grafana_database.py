@@ -1,4 +1,4 @@
-"""Databases with the tables of Grafana's that an import reads: an SQLite file or a PostgreSQL schema."""
+"""Databases with those tables of Grafana that an import reads: an SQLite file or a PostgreSQL schema."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
