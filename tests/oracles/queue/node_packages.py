@@ -8,14 +8,14 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.servers.npm import Missing
+from tests.servers.npm import PackageMissing
 
 _FILES: Final = ("package.json", "package-lock.json")
 _INSTALL: Final = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
 
 
 def install_packages(source: Path) -> Path:
-    """Return a folder with the packages that ``package.json`` and ``package-lock.json`` of ``source`` name. Raises Missing."""
+    """Return a folder with the packages that ``package.json`` and ``package-lock.json`` of ``source`` name. Raises PackageMissing."""
     digest = hashlib.sha256(b"".join((source / name).read_bytes() for name in _FILES)).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "oracles"
     folder = cache / f"npm-{digest}"
@@ -43,5 +43,7 @@ def _install(source: Path, folder: Path) -> Path:
         subprocess.run(_INSTALL, cwd=folder, check=True, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.SubprocessError) as error:
         output = str(getattr(error, "stderr", "") or error)[-400:]
-        raise Missing(f"the packages of {source} could not be installed: this needs npm, and the network once. npm: {output}") from error
+        raise PackageMissing(
+            f"the packages of {source} could not be installed: this needs npm, and the network once. npm: {output}"
+        ) from error
     return folder
