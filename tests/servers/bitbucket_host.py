@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from aiohttp import web
 from tests.servers.git import git
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number, signature
 
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed"}
 _EVENTS = {"opened": "pullrequest:created", "synchronize": "pullrequest:updated", "closed": "pullrequest:fulfilled"}
@@ -41,13 +41,13 @@ class BitbucketHost(GitHost):
 
     def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
         size = min(self.max_page_size, int(request.query.get("pagelen", 10)))
-        # The number of a page is opaque to clients.
+        # Clients must not compute the token of a page: it is not a number.
         start = int(request.query.get("page", "c0")[1:])
         page = {"pagelen": size, "values": items[start : start + size], "size": len(items)}
         next_url = str(request.url.update_query(page=f"c{start + size}"))
         return {**page, **({"next": next_url} if start + size < len(items) else {})}, {}
 
-    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+    def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
         match = re.fullmatch(r"/repositories/([^/]+/[^/]+)/(.+)", path)
         if match is None or match[1] not in self.repositories:
             raise NotFound
@@ -60,15 +60,15 @@ class BitbucketHost(GitHost):
             case "GET", ["diffstat", *spec]:
                 return 200, [_change(*change) for change in self._changes(repository, self._number_of(repository, "/".join(spec)))]
             case _, ["pullrequests", number, "comments", *rest]:
-                return self._pull_comments(method, repository, int(number), rest, sent)
+                return self._pull_comments(method, repository, int(number), rest, request_json)
             case "POST", ["commit", commit, "statuses", "build"]:
-                return 201, self._set_status(repository, commit, sent)
+                return 201, self._set_status(repository, commit, request_json)
             case _, ["hooks", *rest]:
-                return self._repository_hooks(method, repository, [unquote(name) for name in rest], sent)
+                return self._repository_hooks(method, repository, [unquote(name) for name in rest], request_json)
         raise NotFound
 
     def move_to_fork(self, name: str, number: int, fork: str) -> None:
-        """Make a pull request come from a fork, which alone has its commits."""
+        """Move the branch of a pull request to a fork, which alone has its commits."""
         head = self.repositories[name].pulls[number].head
         git(self.root, "clone", "--quiet", "--bare", "--branch", head, str(self.folder(name)), str(self.folder(fork)))
         super().move_to_fork(name, number, fork)
@@ -77,8 +77,10 @@ class BitbucketHost(GitHost):
         commit = spec.partition(":")[2][:12]
         return next(number for number in repository.pulls if self._head(repository.name, number).startswith(commit))
 
-    def _pull_comments(self, method: str, repository: HostRepository, number: int, path_parts: list[str], sent: Any) -> tuple[int, Any]:
-        comments = numbered(repository.pulls, str(number)).comments
+    def _pull_comments(
+        self, method: str, repository: HostRepository, number: int, path_parts: list[str], request_json: Any
+    ) -> tuple[int, Any]:
+        comments = find_by_number(repository.pulls, str(number)).comments
         page = f"{self.origin}/{repository.name}/pull-requests/{number}/_/diff#comment-"
         if method == "GET" and not path_parts:
             return 200, [_comment(page, comment_id, text) for comment_id, text in comments.items()]
@@ -86,38 +88,38 @@ class BitbucketHost(GitHost):
             raise NotFound
         comment_id = int(path_parts[0]) if path_parts else self._next_number()
         if path_parts:
-            numbered(comments, path_parts[0])
-        comments[comment_id] = sent["content"]["raw"]
+            find_by_number(comments, path_parts[0])
+        comments[comment_id] = request_json["content"]["raw"]
         return (200 if path_parts else 201), _comment(page, comment_id, comments[comment_id])
 
-    def _set_status(self, repository: HostRepository, commit: str, sent: Any) -> dict[str, Any]:
-        if sent["state"] not in _STATES or not sent.get("url") or not 0 < len(sent.get("key", "")) <= _MAX_KEY:
+    def _set_status(self, repository: HostRepository, commit: str, request_json: Any) -> dict[str, Any]:
+        if request_json["state"] not in _STATES or not request_json.get("url") or not 0 < len(request_json.get("key", "")) <= _MAX_KEY:
             raise Refused(400, "Bad request: state, url and key are required")
-        repository.statuses.append((commit, sent))
-        return {"type": "build", "refname": None, **sent}
+        repository.statuses.append((commit, request_json))
+        return {"type": "build", "refname": None, **request_json}
 
-    def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], sent: Any) -> tuple[int, Any]:
+    def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any) -> tuple[int, Any]:
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
-        if sent is not None and not (sent.get("url") and sent.get("events") and sent.get("description")):
+        if request_json is not None and not (request_json.get("url") and request_json.get("events") and request_json.get("description")):
             raise Refused(400, "url, events and description are required")
         if not path_parts and method == "POST":
             number = self._next_number()
-            repository.hooks[number] = {"active": False, **sent}
+            repository.hooks[number] = {"active": False, **request_json}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
         number = next((hook_id for hook_id in repository.hooks if _identity(hook_id) == path_parts[0]), 0)
-        hook = numbered(repository.hooks, str(number))
+        hook = find_by_number(repository.hooks, str(number))
         if method == "DELETE":
             del repository.hooks[number]
             return 204, None
         if method != "PUT":
             raise NotFound
-        hook |= sent
+        hook |= request_json
         return 200, _hook(number, hook)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
+        pull, refs = find_by_number(repository.pulls, str(number)), self._refs(repository.name)
         head, base = self._head(repository.name, number), refs[pull.base]
         return {
             "type": "pullrequest",
@@ -126,13 +128,13 @@ class BitbucketHost(GitHost):
             "state": "MERGED" if pull.merged else "OPEN" if pull.state == "open" else "DECLINED",
             "links": {"html": {"href": f"{self.origin}/{repository.name}/pull-requests/{number}"}},
             "destination": _side(pull.base, base, repository.name),
-            "source": _side(pull.head, head, pull.head_of or repository.name),
+            "source": _side(pull.head, head, pull.head_repository or repository.name),
         }
 
-    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+    def _deliver_pull_request(self, repository: HostRepository, number: int, action: str) -> None:
         self._call_hooks(repository, _EVENTS[action], {"actor": {}, "pullrequest": self._pull(repository, number)})
 
-    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+    def _deliver_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
         old_and_new = [None if set(commit) == {"0"} else _branch(branch, commit) for commit in (old, new)]
         change = {
             "old": old_and_new[0],
@@ -143,10 +145,10 @@ class BitbucketHost(GitHost):
         }
         self._call_hooks(repository, "repo:push", {"actor": {}, "push": {"changes": [change]}})
 
-    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+    def _repository_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
         return {"repository": {"type": "repository", "full_name": repository.name, "uuid": _identity(7)}}
 
-    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+    def _hook_url(self, hook: dict[str, Any]) -> str:
         return str(hook["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from aiohttp import web
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number, signature
 
 _TYPES = {"A": "ADD", "D": "DELETE", "M": "MODIFY", "R": "MOVE", "C": "COPY"}
 _EVENTS = {"opened": "pr:opened", "synchronize": "pr:from_ref_updated", "closed": "pr:merged"}
@@ -42,7 +42,7 @@ class BitbucketServerHost(GitHost):
         page = {"size": len(values), "limit": size, "start": start, "isLastPage": is_last, "values": values}
         return {**page, "nextPageStart": None if is_last else start + size}, {}
 
-    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+    def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
         match = re.fullmatch(r"/projects/([^/]+)/repos/([^/]+)/(.+)", path)
         name = f"{match[1]}/{match[2]}".lower() if match else ""
         if match is None or name not in self.repositories:
@@ -58,19 +58,19 @@ class BitbucketServerHost(GitHost):
             case "GET", ["pull-requests", number, "activities"]:
                 return 200, self._activities(repository, number)
             case (("POST" | "PUT"), ["pull-requests", number, "comments", *rest]):
-                return self._pull_comments(method, numbered(repository.pulls, number).comments, rest, sent)
+                return self._pull_comments(method, find_by_number(repository.pulls, number).comments, rest, request_json)
             case "POST", ["commits", commit, "builds"]:
-                if sent["state"] not in _STATES or not sent.get("url") or not 0 < len(sent.get("key", "")) <= 255:
+                if request_json["state"] not in _STATES or not request_json.get("url") or not 0 < len(request_json.get("key", "")) <= 255:
                     raise Refused(400, "state, url and key are required")
-                repository.statuses.append((commit, sent))
+                repository.statuses.append((commit, request_json))
                 return 204, None
             case _, ["webhooks", *rest]:
-                return self._repository_hooks(method, repository, rest, sent)
+                return self._repository_hooks(method, repository, rest, request_json)
         raise NotFound
 
     def _activities(self, repository: HostRepository, number: str) -> list[dict[str, Any]]:
-        """Return the comments of a pull request, the newest first, and its opening, which has no comment."""
-        comments = [*numbered(repository.pulls, number).comments.items()]
+        """Return the activities of a pull request, newest first: its comments, then its opening, which has no comment."""
+        comments = [*find_by_number(repository.pulls, number).comments.items()]
         activities = [
             {"id": comment_id, "action": "COMMENTED", "commentAction": "ADDED", "comment": self._comment(comment_id, text)}
             for comment_id, text in comments
@@ -80,41 +80,43 @@ class BitbucketServerHost(GitHost):
     def _comment(self, number: int, text: str) -> dict[str, Any]:
         return {"id": number, "version": self.versions.get(number, 0), "text": text, "author": {"slug": "octo"}, "comments": []}
 
-    def _pull_comments(self, method: str, comments: dict[int, str], path_parts: list[str], sent: Any) -> tuple[int, Any]:
+    def _pull_comments(self, method: str, comments: dict[int, str], path_parts: list[str], request_json: Any) -> tuple[int, Any]:
         if bool(path_parts) != (method == "PUT"):
             raise NotFound
         number = int(path_parts[0]) if path_parts else self._next_number()
         if path_parts:
-            numbered(comments, path_parts[0])
-            if sent.get("version") != self.versions.get(number, 0):
+            find_by_number(comments, path_parts[0])
+            if request_json.get("version") != self.versions.get(number, 0):
                 raise Refused(409, "You are attempting to modify a comment based on out-of-date information.")
             self.versions[number] = self.versions.get(number, 0) + 1
-        if len(sent["text"]) > _MAX_COMMENT:
+        if len(request_json["text"]) > _MAX_COMMENT:
             raise Refused(400, "Please enter a comment of 32768 or fewer characters")
-        comments[number] = sent["text"]
-        return (200 if path_parts else 201), self._comment(number, sent["text"])
+        comments[number] = request_json["text"]
+        return (200 if path_parts else 201), self._comment(number, request_json["text"])
 
-    def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], sent: Any) -> tuple[int, Any]:
+    def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any) -> tuple[int, Any]:
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
-        if sent is not None and not (sent.get("url") and sent.get("name") and {*sent.get("events", ())} <= {*_KNOWN_EVENTS}):
+        if request_json is not None and not (
+            request_json.get("url") and request_json.get("name") and {*request_json.get("events", ())} <= {*_KNOWN_EVENTS}
+        ):
             raise Refused(400, "url, name and known events are required")
         if not path_parts and method == "POST":
             number = self._next_number()
-            repository.hooks[number] = {"active": False, "sslVerificationRequired": True, **sent}
+            repository.hooks[number] = {"active": False, "sslVerificationRequired": True, **request_json}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = numbered(repository.hooks, path_parts[0])
+        hook = find_by_number(repository.hooks, path_parts[0])
         if method == "DELETE":
             del repository.hooks[int(path_parts[0])]
             return 204, None
         if method != "PUT":
             raise NotFound
-        hook |= sent
+        hook |= request_json
         return 200, _hook(int(path_parts[0]), hook)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
+        pull, refs = find_by_number(repository.pulls, str(number)), self._refs(repository.name)
         head, base, name = self._head(repository.name, number), refs[pull.base], repository.name
         page = f"{self.origin}/projects/{_key(name)}/repos/{name.partition('/')[2]}/pull-requests/{number}"
         return {
@@ -125,26 +127,26 @@ class BitbucketServerHost(GitHost):
             "open": pull.state == "open",
             "closed": pull.state != "open",
             "toRef": _side(pull.base, base, name),
-            "fromRef": _side(pull.head, head, pull.head_of or name),
+            "fromRef": _side(pull.head, head, pull.head_repository or name),
             "links": {"self": [{"href": page}]},
         }
 
-    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+    def _deliver_pull_request(self, repository: HostRepository, number: int, action: str) -> None:
         # Links of deliveries are empty.
         pull = {**self._pull(repository, number), "links": {"self": [None]}}
         self._call_hooks(repository, _EVENTS[action], {"eventKey": _EVENTS[action], "actor": {}, "pullRequest": pull})
 
-    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+    def _deliver_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
         ref = {"id": f"refs/heads/{branch}", "displayId": branch, "type": "BRANCH"}
         kind = "ADD" if old == _NO_COMMIT else "DELETE" if new == _NO_COMMIT else "UPDATE"
         change = {"ref": ref, "refId": ref["id"], "fromHash": old, "toHash": new, "type": kind}
         content = {"eventKey": "repo:refs_changed", "actor": {}, "repository": _repository(repository.name), "changes": [change]}
         self._call_hooks(repository, "repo:refs_changed", content)
 
-    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+    def _repository_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
         return {}
 
-    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+    def _hook_url(self, hook: dict[str, Any]) -> str:
         return str(hook["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Certificates of a private certificate authority."""
+"""Certificates of a key_pem certificate authority."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,23 +11,23 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 @dataclass(frozen=True)
-class Issued:
-    """PEM files of the authority's certificate, and of a key with its signed certificate for 127.0.0.1."""
+class ServerCertificate:
+    """PEM files: the authority's certificate, and a key with its certificate_pem certificate for 127.0.0.1."""
 
     authority: Path
-    pair: Path
+    key_and_certificate: Path
 
 
-def issue(folder: Path) -> Issued:
-    """Create an authority and a signed certificate for a server on the loopback, both valid for a day."""
-    root, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    authority = _sign("Authority of tests", root, root, x509.BasicConstraints(ca=True, path_length=0))
-    signed = _sign("server", key, root, x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]))
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    issued = Issued(folder / "authority.pem", folder / "server.pem")
-    issued.authority.write_bytes(authority)
-    issued.pair.write_bytes(private + signed)
-    return issued
+def issue_certificate(folder: Path) -> ServerCertificate:
+    """Create an authority and a certificate_pem certificate for a server on the loopback, both valid for a day."""
+    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    authority = _sign("Authority of tests", authority_key, authority_key, x509.BasicConstraints(ca=True, path_length=0))
+    certificate_pem = _sign("server", key, authority_key, x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]))
+    key_pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    certificate = ServerCertificate(folder / "authority.pem", folder / "server.pem")
+    certificate.authority.write_bytes(authority)
+    certificate.key_and_certificate.write_bytes(key_pem + certificate_pem)
+    return certificate
 
 
 def _sign(subject: str, key: ec.EllipticCurvePrivateKey, signing_key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> bytes:

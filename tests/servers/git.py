@@ -127,23 +127,25 @@ class WorkTree:
         return git(self.folder, "rev-parse", "HEAD")
 
 
-def git(folder: Path, *arguments: str, lines: str = "") -> str:
-    """Run git with ``lines`` as standard input and return its output."""
+def git(folder: Path, *arguments: str, stdin: str = "") -> str:
+    """Run git with ``stdin`` as its standard input, and return its output."""
     process = subprocess.run(
         ["git", "-c", "safe.directory=*", *arguments],
         cwd=folder,
         env={**os.environ, **_NO_CONFIGURATION, **_IDENTITY},
         check=True,
         capture_output=True,
-        input=lines.encode(),
+        input=stdin.encode(),
     )
     return process.stdout.decode().strip()
 
 
 @asynccontextmanager
-async def serving(root: Path, *, pair: Path | None = None) -> AsyncIterator[GitServer]:
-    """Run a server on a free loopback port while the block runs; over TLS with ``pair``, the PEM file of a key and its certificate."""
-    async with listening(GitServer(root, scheme="https" if pair else "http"), pair=pair) as server:
+async def serving(root: Path, *, key_and_certificate: Path | None = None) -> AsyncIterator[GitServer]:
+    """Run a server on a free loopback port while the block runs; over TLS with the PEM file ``key_and_certificate``."""
+    async with listening(
+        GitServer(root, scheme="https" if key_and_certificate else "http"), key_and_certificate=key_and_certificate
+    ) as server:
         yield server
 
 
@@ -151,11 +153,11 @@ Served = TypeVar("Served", bound=GitServer)
 
 
 @asynccontextmanager
-async def listening(server: Served, *, pair: Path | None = None) -> AsyncIterator[Served]:
+async def listening(server: Served, *, key_and_certificate: Path | None = None) -> AsyncIterator[Served]:
     """Run an existing server object on a free loopback port while the block runs."""
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if pair else None
-    if tls is not None and pair is not None:
-        tls.load_cert_chain(pair)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if key_and_certificate else None
+    if tls is not None and key_and_certificate is not None:
+        tls.load_cert_chain(key_and_certificate)
     application = web.Application(client_max_size=1 << 30)
     application.router.add_route("*", "/{path:.*}", server.respond)
     runner = web.AppRunner(application)

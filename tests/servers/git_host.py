@@ -22,7 +22,7 @@ from tests.servers import git_host_responses as responses
 from tests.servers.git import GitServer, WorkTree, git, listening
 
 _NO_COMMIT = "0" * 40
-Thing = TypeVar("Thing")
+Numbered = TypeVar("Numbered")
 
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
@@ -50,13 +50,18 @@ class Refused(Exception):
 
 
 @dataclass
-class Pull:
+class PullRequest:
+    #: Branch into which the request is merged.
     base: str
+    #: Branch with the changes.
     head: str
     title: str
+    #: State in GitHub's API: ``open`` or ``closed``.
     state: str = "open"
     merged: bool = False
-    head_of: str = ""
+    #: Name of the repository of ``head``, if that is a fork; otherwise empty.
+    head_repository: str = ""
+    #: Text of each comment, by its id.
     comments: dict[int, str] = field(default_factory=dict)
 
 
@@ -73,13 +78,15 @@ class Delivery:
 
 @dataclass
 class HostRepository:
-    """State of one repository that is not in git."""
+    """State of one repository that git does not store."""
 
     name: str
     default_branch: str = "main"
-    pulls: dict[int, Pull] = field(default_factory=dict)
+    pulls: dict[int, PullRequest] = field(default_factory=dict)
+    #: Commit and content of each status, in the order of the requests.
     statuses: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     hooks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    #: Commits of the branches, by name, when hooks were last called.
     branches: dict[str, str] = field(default_factory=dict)
 
 
@@ -126,16 +133,16 @@ class GitHost(GitServer):
         """Open a pull request between two existing branches and return its number."""
         repository = self.repositories[name]
         number = self._next_number()
-        repository.pulls[number] = Pull(base, head, title)
-        self._announce_pull(repository, number, "opened")
+        repository.pulls[number] = PullRequest(base, head, title)
+        self._deliver_pull_request(repository, number, "opened")
         return number
 
     def move_to_fork(self, name: str, number: int, fork: str) -> None:
-        """Make a pull request come from a fork: its branch is not in this repository, its commit is."""
+        """Move the branch of a pull request to a fork. Its commit remains in this repository, but without a branch."""
         pull = self.repositories[name].pulls[number]
         self._head(name, number)
         git(self.folder(name), "update-ref", "-d", f"refs/heads/{pull.head}")
-        pull.head_of = fork
+        pull.head_repository = fork
 
     def merge(self, name: str, number: int) -> None:
         """Merge a pull request by fast-forward."""
@@ -144,28 +151,28 @@ class GitHost(GitServer):
         head = self._head(name, number)
         git(self.folder(name), "update-ref", f"refs/heads/{pull.base}", head)
         pull.state, pull.merged = "closed", True
-        self._announce_pull(repository, number, "closed")
+        self._deliver_pull_request(repository, number, "closed")
         self.call_push_hooks(name)
 
     def call_push_hooks(self, name: str) -> None:
-        """Call the hooks of every branch that changed since the last call. A push over HTTP calls this automatically."""
-        repository, now = self.repositories[name], self._refs(name)
-        before, repository.branches = repository.branches, now
-        for branch in sorted(before.keys() | now.keys()):
-            old, new = before.get(branch, _NO_COMMIT), now.get(branch, _NO_COMMIT)
+        """Call hooks for every branch that changed since the last call. A push over HTTP does this automatically."""
+        repository, branches = self.repositories[name], self._refs(name)
+        previous, repository.branches = repository.branches, branches
+        for branch in sorted(previous.keys() | branches.keys()):
+            old, new = previous.get(branch, _NO_COMMIT), branches.get(branch, _NO_COMMIT)
             if old == new:
                 continue
-            self._announce_push(repository, branch, old, new)
+            self._deliver_push(repository, branch, old, new)
             for number, pull in repository.pulls.items():
                 if pull.head == branch and pull.state == "open" and new != _NO_COMMIT:
-                    self._announce_pull(repository, number, "synchronize")
+                    self._deliver_pull_request(repository, number, "synchronize")
 
-    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+    def _deliver_pull_request(self, repository: HostRepository, number: int, action: str) -> None:
         """Call hooks after a change of a pull request: ``opened``, ``synchronize`` or ``closed``."""
         content = {"action": action, "number": number, "pull_request": self._pull(repository, number)}
         self._call_hooks(repository, "pull_request", content)
 
-    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+    def _deliver_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
         content = {"ref": f"refs/heads/{branch}", "before": old, "after": new, "forced": False, "commits": []}
         self._call_hooks(repository, "push", {**content, "created": old == _NO_COMMIT, "deleted": new == _NO_COMMIT})
 
@@ -196,11 +203,11 @@ class GitHost(GitServer):
         if self.token and not self._may_call(request):
             return self._refusal(HTTPStatus.UNAUTHORIZED, "Bad credentials")
         body = await request.read()
-        sent = orjson.loads(body) if body else None
-        if self.description is not None and (fault := self.description.fault_of_request(request.method, path, request.query, sent)):
+        request_json = orjson.loads(body) if body else None
+        if self.description is not None and (fault := self.description.fault_of_request(request.method, path, request.query, request_json)):
             return self._refusal(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
         try:
-            status, content = self._call(request.method, path, sent)
+            status, content = self._handle(request.method, path, request_json)
         except Refused as refusal:
             return self._refusal(HTTPStatus(refusal.status), refusal.message)
         except NotFound:
@@ -228,7 +235,7 @@ class GitHost(GitServer):
         headers = {"Link": f'<{next_url}>; rel="next"'} if page * size < len(items) else {}
         return items[(page - 1) * size : page * size], headers
 
-    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+    def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
         match = re.fullmatch(r"/repos/([^/]+/[^/]+)/(.+)", path)
         if match is None or match[1] not in self.repositories:
             raise NotFound
@@ -244,62 +251,62 @@ class GitHost(GitServer):
             case "GET", ["pulls", number, "files"]:
                 return 200, self._files(repository, int(number), repository_json)
             case (("GET" | "POST" | "PATCH"), ["issues", *rest]):
-                return self._comments(method, repository, rest, sent, repository_json)
+                return self._comments(method, repository, rest, request_json, repository_json)
             case "POST", ["statuses", commit]:
-                repository.statuses.append((commit, sent))
-                return 201, responses.status(self.origin, repository_json, self._next_number(), commit, sent)
+                repository.statuses.append((commit, request_json))
+                return 201, responses.status(self.origin, repository_json, self._next_number(), commit, request_json)
             case _, ["hooks", *rest]:
-                return self._hooks(method, repository, rest, sent, repository_json)
+                return self._hooks(method, repository, rest, request_json, repository_json)
         raise NotFound
 
     def _comments(
-        self, method: str, repository: HostRepository, path_parts: list[str], sent: Any, repository_json: dict[str, Any]
+        self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
         match method, path_parts:
             case "GET", [issue, "comments"]:
-                comments = numbered(repository.pulls, issue).comments
+                comments = find_by_number(repository.pulls, issue).comments
                 return 200, [responses.comment(self.origin, repository_json, int(issue), number, body) for number, body in comments.items()]
             case "POST", [issue, "comments"]:
                 created = self._next_number()
-                numbered(repository.pulls, issue).comments[created] = sent["body"]
-                return 201, responses.comment(self.origin, repository_json, int(issue), created, sent["body"])
+                find_by_number(repository.pulls, issue).comments[created] = request_json["body"]
+                return 201, responses.comment(self.origin, repository_json, int(issue), created, request_json["body"])
             case "PATCH", ["comments", number]:
                 for pull_number, pull in repository.pulls.items():
                     if int(number) in pull.comments:
-                        pull.comments[int(number)] = sent["body"]
-                        return 200, responses.comment(self.origin, repository_json, pull_number, int(number), sent["body"])
+                        pull.comments[int(number)] = request_json["body"]
+                        return 200, responses.comment(self.origin, repository_json, pull_number, int(number), request_json["body"])
         raise NotFound
 
     def _hooks(
-        self, method: str, repository: HostRepository, path_parts: list[str], sent: Any, repository_json: dict[str, Any]
+        self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
         if not path_parts and method == "GET":
             return 200, [responses.hook(repository_json, number, hook) for number, hook in repository.hooks.items()]
         if not path_parts and method == "POST":
             number = self._next_number()
-            repository.hooks[number] = {"active": True, "events": ["push"], **sent}
+            repository.hooks[number] = {"active": True, "events": ["push"], **request_json}
             repository.branches = self._refs(repository.name)
             self._call_hook(
                 repository, repository.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}}
             )
             return 201, responses.hook(repository_json, number, repository.hooks[number])
-        hook = numbered(repository.hooks, path_parts[0])
+        hook = find_by_number(repository.hooks, path_parts[0])
         if method == "DELETE":
             del repository.hooks[int(path_parts[0])]
             return 204, None
         if method == "PATCH":
-            hook |= sent
+            hook |= request_json
         return 200, responses.hook(repository_json, int(path_parts[0]), hook)
 
     def _head(self, name: str, number: int) -> str:
-        """Return the head commit of a pull request. It has a reference of its own, since its branch may be deleted, or belong to a fork."""
+        """Return the head commit of a pull request, which has a reference of its own: its branch may be deleted, or belong to a fork."""
         folder, reference = self.folder(name), self.pull_reference.format(number)
         if head := self._refs(name).get(self.repositories[name].pulls[number].head):
             git(folder, "update-ref", reference, head)
         return git(folder, "rev-parse", reference)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
+        pull, refs = find_by_number(repository.pulls, str(number)), self._refs(repository.name)
         repository_json = responses.repository(self.origin, repository.name, repository.default_branch)
         content = {
             "title": pull.title,
@@ -307,7 +314,7 @@ class GitHost(GitServer):
             "merged": pull.merged,
             "base": (pull.base, refs[pull.base]),
             "head": (pull.head, self._head(repository.name, number)),
-            "head_of": responses.repository(self.origin, pull.head_of or repository.name, repository.default_branch),
+            "head_repository": responses.repository(self.origin, pull.head_repository or repository.name, repository.default_branch),
             "changed_files": len(self._files(repository, number, repository_json)),
         }
         return responses.pull_request(self.origin, repository_json, number, content)
@@ -318,14 +325,15 @@ class GitHost(GitServer):
 
     def _changes(self, repository: HostRepository, number: int) -> list[tuple[str, str, str]]:
         """Return git's letter for the change, the path and the former path of each changed file of a pull request."""
-        pull = numbered(repository.pulls, str(number))
+        pull = find_by_number(repository.pulls, str(number))
         output = git(
             self.folder(repository.name), "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(repository.name, number)}"
         ).split("\0")
-        changes, words = [], iter(output[:-1])
-        for word in words:
-            previous = next(words) if word[0] in "RC" else ""
-            changes.append((word[0], next(words), previous))
+        # Each change is a letter (with a percentage, if similar) and its path, preceded by the former path of a rename or copy.
+        changes, fields = [], iter(output[:-1])
+        for status in fields:
+            previous = next(fields) if status[0] in "RC" else ""
+            changes.append((status[0], next(fields), previous))
         return changes
 
     def _log(self, name: str) -> list[str]:
@@ -344,17 +352,17 @@ class GitHost(GitServer):
         return bool(hook["active"]) and event in hook["events"]
 
     def _call_hook(self, repository: HostRepository, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
-        body = orjson.dumps({**payload, **self._origin_of_delivery(repository)})
-        url, headers = self._address_of_hook(hook), self._delivery_headers(hook, event, body)
+        body = orjson.dumps({**payload, **self._repository_of_delivery(repository)})
+        url, headers = self._hook_url(hook), self._delivery_headers(hook, event, body)
         task = asyncio.create_task(self._deliver(url, headers, event, body))
         self._running_hooks.add(task)
         task.add_done_callback(self._running_hooks.discard)
 
-    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+    def _repository_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
         """Return the members of a payload that describe the repository."""
         return {"repository": responses.repository(self.origin, repository.name, repository.default_branch)}
 
-    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+    def _hook_url(self, hook: dict[str, Any]) -> str:
         return str(hook["config"]["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
@@ -382,17 +390,20 @@ def signature(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def numbered(objects: dict[int, Thing], number: str) -> Thing:
+def find_by_number(objects: dict[int, Numbered], number: str) -> Numbered:
+    """Return the object with the number in a path. Raises NotFound."""
     if not number.isdigit() or int(number) not in objects:
         raise NotFound
     return objects[int(number)]
 
 
 @asynccontextmanager
-async def serving(root: Path, *, pair: Path | None = None, token: str = "", kind: type[GitHost] | None = None) -> AsyncIterator[GitHost]:
-    """Run a host on a free loopback port while the block runs; over TLS with a ``pair``. The usual ``kind`` is GitHub."""
-    host = (kind or GitHost)(root, token=token, scheme="https" if pair else "http")
-    async with listening(host, pair=pair):
+async def serving(
+    root: Path, *, key_and_certificate: Path | None = None, token: str = "", kind: type[GitHost] | None = None
+) -> AsyncIterator[GitHost]:
+    """Run a host on a free loopback port while the block runs; over TLS with a key and its certificate. The default ``kind`` is GitHub."""
+    host = (kind or GitHost)(root, token=token, scheme="https" if key_and_certificate else "http")
+    async with listening(host, key_and_certificate=key_and_certificate):
         try:
             yield host
         finally:

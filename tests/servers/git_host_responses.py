@@ -80,7 +80,7 @@ def pull_request(origin: str, repository_json: Mapping[str, Any], number: int, c
     """Return a pull request.
 
     ``content`` has ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``, and
-    ``head_of``, the repository of the head.
+    ``head_repository``, the repository of the head.
     """
     url, page = f"{repository_json['url']}/pulls/{number}", f"{origin}/{repository_json['full_name']}/pull/{number}"
     empty = ("assignee", "milestone", "auto_merge", "merged_by", "body", "closed_at", "merge_commit_sha", "mergeable", "merged_at")
@@ -114,7 +114,7 @@ def pull_request(origin: str, repository_json: Mapping[str, Any], number: int, c
         "created_at": NOW,
         "updated_at": NOW,
         "base": _side(origin, repository_json, content["base"]),
-        "head": _side(origin, content["head_of"], content["head"]),
+        "head": _side(origin, content["head_repository"], content["head"]),
         "_links": {**links, "self": {"href": url}, "html": {"href": page}},
         **dict.fromkeys(empty),
         **dict.fromkeys(counts, 0),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from aiohttp import web
 from tests.servers import git_host_responses as responses
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number, signature
 
 #: Events that the host adds to the event ``pull_request`` of a hook.
 _VARIANTS = ("pull_request_assign", "pull_request_label", "pull_request_comment", "pull_request_review", "pull_request_sync")
@@ -40,10 +40,10 @@ class GiteaHost(GitHost):
         page = int(request.query.get("page", 1))
         return items[(page - 1) * size : page * size], total
 
-    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
-        if method == "POST" and "/statuses/" in path and sent["state"] not in _STATES:
+    def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
+        if method == "POST" and "/statuses/" in path and request_json["state"] not in _STATES:
             raise Refused(422, "invalid state")
-        return super()._call(method, path, sent)
+        return super()._handle(method, path, request_json)
 
     def _files(self, repository: HostRepository, number: int, repository_json: dict[str, Any]) -> list[dict[str, Any]]:
         return [
@@ -52,30 +52,30 @@ class GiteaHost(GitHost):
         ]
 
     def _hooks(
-        self, method: str, repository: HostRepository, path_parts: list[str], sent: Any, repository_json: dict[str, Any]
+        self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if not path_parts and method == "POST":
-            if sent.get("type") not in ("gitea", "forgejo", "slack"):
-                raise Refused(422, f"Invalid hook type: {sent.get('type')}")
-            if not {"url", "content_type"} <= sent["config"].keys():
+            if request_json.get("type") not in ("gitea", "forgejo", "slack"):
+                raise Refused(422, f"Invalid hook type: {request_json.get('type')}")
+            if not {"url", "content_type"} <= request_json["config"].keys():
                 raise Refused(422, "Missing config option: url")
             number = self._next_number()
-            repository.hooks[number] = {"active": False, **sent}
+            repository.hooks[number] = {"active": False, **request_json}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = numbered(repository.hooks, path_parts[0])
+        hook = find_by_number(repository.hooks, path_parts[0])
         if method == "DELETE":
             del repository.hooks[int(path_parts[0])]
             return 204, None
         if method != "PATCH":
             raise NotFound
         # Events that a request does not name are removed, except push.
-        hook |= {"events": ["push"], **sent, "config": {**hook["config"], **sent.get("config", {})}}
+        hook |= {"events": ["push"], **request_json, "config": {**hook["config"], **request_json.get("config", {})}}
         return 200, _hook(int(path_parts[0]), hook)
 
-    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+    def _deliver_pull_request(self, repository: HostRepository, number: int, action: str) -> None:
         name = {"synchronize": "synchronized"}.get(action, action)
         content = {"action": name, "number": number, "pull_request": self._pull(repository, number), "commit_id": "", "review": None}
         self._call_hooks(repository, "pull_request", content)

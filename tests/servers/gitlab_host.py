@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
 from aiohttp import web
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number
 
 _ACTIONS = {"opened": "open", "synchronize": "update", "closed": "merge"}
 _EVENTS = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
@@ -34,7 +34,7 @@ class GitLabHost(GitHost):
         text = f"{int(status)} {status.phrase}" if status in (401, 403, 404) else message
         return web.json_response({"message": text}, status=int(status))
 
-    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+    def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
         match = re.fullmatch(r"/projects/([^/]+)/(.+)", path)
         name = unquote(match[1]) if match else ""
         if match is None or name not in self.repositories:
@@ -48,57 +48,62 @@ class GitLabHost(GitHost):
             case "GET", ["merge_requests", number, "diffs"]:
                 return 200, [_diff(*change) for change in self._changes(repository, int(number))]
             case _, ["merge_requests", number, "notes", *rest]:
-                return self._notes(method, numbered(repository.pulls, number).comments, rest, sent)
+                return self._notes(method, find_by_number(repository.pulls, number).comments, rest, request_json)
             case "POST", ["statuses", commit]:
-                return 201, self._set_status(repository, commit, sent)
+                return 201, self._set_status(repository, commit, request_json)
             case _, ["hooks", *rest]:
-                return self._project_hooks(method, repository, rest, sent)
+                return self._project_hooks(method, repository, rest, request_json)
         raise NotFound
 
-    def _notes(self, method: str, comments: dict[int, str], path_parts: list[str], sent: Any) -> tuple[int, Any]:
+    def _notes(self, method: str, comments: dict[int, str], path_parts: list[str], request_json: Any) -> tuple[int, Any]:
         if method == "GET" and not path_parts:
             return 200, [_note(number, text) for number, text in comments.items()]
         number = int(path_parts[0]) if path_parts else self._next_number()
         if (method, bool(path_parts)) == ("PUT", True):
-            numbered(comments, str(number))
+            find_by_number(comments, str(number))
         elif (method, bool(path_parts)) != ("POST", False):
             raise NotFound
-        comments[number] = sent["body"]
-        return (200 if path_parts else 201), _note(number, sent["body"])
+        comments[number] = request_json["body"]
+        return (200 if path_parts else 201), _note(number, request_json["body"])
 
-    def _set_status(self, repository: HostRepository, commit: str, sent: Any) -> dict[str, Any]:
-        if sent["state"] not in _STATES:
+    def _set_status(self, repository: HostRepository, commit: str, request_json: Any) -> dict[str, Any]:
+        if request_json["state"] not in _STATES:
             raise Refused(400, "state does not have a valid value")
-        key = commit, sent["name"]
-        if sent["state"] == "pending" == self.states.get(key):
+        key = commit, request_json["name"]
+        if request_json["state"] == "pending" == self.states.get(key):
             raise Refused(400, 'Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via "enqueue")')
-        self.states[key] = sent["state"]
-        repository.statuses.append((commit, sent))
-        status = {"id": self._next_number(), "sha": commit, "ref": "change", "status": sent["state"], "allow_failure": False}
-        return {**status, "name": sent["name"], "target_url": sent.get("target_url"), "description": sent.get("description")}
+        self.states[key] = request_json["state"]
+        repository.statuses.append((commit, request_json))
+        status = {"id": self._next_number(), "sha": commit, "ref": "change", "status": request_json["state"], "allow_failure": False}
+        return {
+            **status,
+            "name": request_json["name"],
+            "target_url": request_json.get("target_url"),
+            "description": request_json.get("description"),
+        }
 
-    def _project_hooks(self, method: str, repository: HostRepository, path_parts: list[str], sent: Any) -> tuple[int, Any]:
+    def _project_hooks(self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any) -> tuple[int, Any]:
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
-        if sent is not None and not sent.get("url"):
+        if request_json is not None and not request_json.get("url"):
             raise Refused(400, "url is missing")
         if not path_parts and method == "POST":
             number = self._next_number()
-            repository.hooks[number] = {"push_events": True, "merge_requests_events": False, **sent}
+            repository.hooks[number] = {"push_events": True, "merge_requests_events": False, **request_json}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = numbered(repository.hooks, path_parts[0])
+        hook = find_by_number(repository.hooks, path_parts[0])
         if method == "DELETE":
             del repository.hooks[int(path_parts[0])]
             return 204, None
         if method != "PUT":
             raise NotFound
-        hook |= sent
+        hook |= request_json
         return 200, _hook(int(path_parts[0]), hook)
 
     def _merge_request(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull = numbered(repository.pulls, str(number))
-        source = pull.head_of or repository.name
+        pull = find_by_number(repository.pulls, str(number))
+        source = pull.head_repository or repository.name
         return {
             "id": 1000 + number,
             "iid": number,
@@ -114,7 +119,7 @@ class GitLabHost(GitHost):
             "web_url": f"{self.origin}/{repository.name}/-/merge_requests/{number}",
         }
 
-    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+    def _deliver_pull_request(self, repository: HostRepository, number: int, action: str) -> None:
         result = self._merge_request(repository, number)
         copied = ("iid", "title", "state", "source_branch", "target_branch", "source_project_id", "target_project_id")
         attributes = {name: result[name] for name in copied}
@@ -124,7 +129,7 @@ class GitLabHost(GitHost):
         payload = {"object_kind": "merge_request", "event_type": "merge_request", "object_attributes": attributes, "changes": {}}
         self._call_hooks(repository, "pull_request", payload)
 
-    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+    def _deliver_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
         is_deletion = set(new) == {"0"}
         payload = {"object_kind": "push", "event_name": "push", "before": old, "after": new, "ref": f"refs/heads/{branch}"}
         self._call_hooks(repository, "push", {**payload, "checkout_sha": None if is_deletion else new, "total_commits_count": 1})
@@ -132,11 +137,11 @@ class GitLabHost(GitHost):
     def _subscribes(self, hook: dict[str, Any], event: str) -> bool:
         return bool(hook[_SWITCHES[event]])
 
-    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+    def _repository_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
         project = {"id": _project_number(repository.name), "path_with_namespace": repository.name}
         return {"project": {**project, "default_branch": repository.default_branch, "web_url": f"{self.origin}/{repository.name}"}}
 
-    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+    def _hook_url(self, hook: dict[str, Any]) -> str:
         return str(hook["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:

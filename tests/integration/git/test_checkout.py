@@ -47,18 +47,18 @@ async def _read_all(checkout: GitCheckout, entries: Sequence[Entry]) -> list[tup
 
 @pytest.fixture
 def read_ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Read files ahead even if there are few. Return a list that gets, for each read file, whether git had sent it already."""
-    sent: list[bool] = []
+    """Read files ahead even if they are few. Return a list which records, for each read file, whether it was read ahead."""
+    was_read_ahead: list[bool] = []
     read_blob = BlobsAhead.read
 
-    def read_checkout(blobs: BlobsAhead, blob: str) -> bytes | None:
+    def record_read(blobs: BlobsAhead, blob: str) -> bytes | None:
         body = read_blob(blobs, blob)
-        sent.append(body is not None)
+        was_read_ahead.append(body is not None)
         return body
 
-    monkeypatch.setattr(BlobsAhead, "read", read_checkout)
+    monkeypatch.setattr(BlobsAhead, "read", record_read)
     monkeypatch.setattr("dashwright.jobs_worker.adapters.git.checkout._MIN_FILES_AHEAD", 1)
-    return sent
+    return was_read_ahead
 
 
 async def test_files_that_are_read_ahead_are_those_of_the_commit(
@@ -94,7 +94,7 @@ async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(
 
 
 async def test_a_file_that_is_too_large_is_not_read_ahead(work_tree: WorkTree, read_checkout: ReadCheckout, read_ahead: list[bool]) -> None:
-    """A file that is too large is refused as without reading ahead, and the next file is read without reading ahead."""
+    """A file that is too large is refused, whether or not it is read ahead. The files after it are no longer read ahead."""
     work_tree.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
     checkout = await read_checkout(max_file_bytes=1000)
     first, large_file, last = await checkout.entries()
@@ -109,7 +109,7 @@ async def test_a_file_that_is_too_large_is_not_read_ahead(work_tree: WorkTree, r
 async def test_git_ends_with_the_reading(
     work_tree: WorkTree, read_checkout: ReadCheckout, read_ahead: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job that is cancelled leaves no process behind, however much git has still to send."""
+    """A cancelled job ends its git process, however much git has still to send."""
     work_tree.commit({f"{index}.json": f"{index}" * 900_000 for index in range(3)})
     checkout, processes = await read_checkout(), []
     start_reading = command.start_reading
@@ -146,18 +146,19 @@ async def test_a_file_is_read_from_the_commit(work_tree: WorkTree, read_checkout
 
 
 async def test_a_file_is_found_among_names_of_every_order(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """Git sorts directories as if their names ended in a slash. The lookup keeps no reference to a name, unlike that of pygit2."""
+    """A file is found although git sorts directories as if their names ended in a slash. The lookup keeps no reference to the name."""
     names = [*("a", "a.json", "a-b/x", "a0", "a_/x", "b/c/d", "b.c", "b0", "ü/x", "z"), *(f"many/{index}" for index in range(50))]
     work_tree.commit({name: name for name in names})
     checkout = await read_checkout()
     read_file = checkout.open_reader()
     assert [read_file(name).body.decode() for name in names] == names
-    for missing in ("", "0", "a-b", "b", "b/c", "b/c/e", "many/50", "zz", "a/x"):
+    for path in ("", "0", "a-b", "b", "b/c", "b/c/e", "many/50", "zz", "a/x"):
         with pytest.raises(NotFound):
-            read_file(missing)
+            read_file(path)
     repository = pygit2.Repository(str(checkout._mirror_path))
     tree = repository[checkout.commit].peel(pygit2.Tree)
     name = "".join(["a", ".json"])
+    # The lookup of pygit2 itself keeps a reference.
     count = sys.getrefcount(name)
     for _ in range(10):
         assert objects.entry_of(repository, tree, name) is not None
@@ -198,7 +199,7 @@ async def test_too_many_entries_are_refused(work_tree: WorkTree, read_checkout: 
 
 
 async def test_a_difference_lists_all_changes(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """Changed files are listed with the existing directories above them; nothing differs from a commit to itself."""
+    """A difference has the changed files and the directories above them. The difference of a commit from itself is empty."""
     old = work_tree.commit(
         {"same.json": "1", "edit.json": "2", "in/gone.json": "3" * 100, "same/move.json": "4" * 1000, "same/a.json": "5"}
     )
@@ -215,7 +216,7 @@ async def test_a_difference_lists_all_changes(work_tree: WorkTree, read_checkout
 
 
 async def test_a_copy_is_new_and_a_mode_changes_no_bytes(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """A copied file is new; a file that became executable is examined and found unchanged."""
+    """A copied file is new. A file that became executable is listed with its old checksum."""
     old = work_tree.commit({"a.json": "1" * 1000, "run.json": "2"})
     (work_tree.folder / "run.json").chmod(0o755)
     work_tree.commit({"copy.json": "1" * 1000})
@@ -228,21 +229,21 @@ async def test_a_copy_is_new_and_a_mode_changes_no_bytes(work_tree: WorkTree, re
     }
 
 
-async def test_names_that_are_not_utf8_are_in_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """Names that are not UTF-8 are escaped, and the directory that a moved one leaves is listed."""
-    odd_folder = work_tree.folder / os.fsdecode(b"\xff")
-    odd_folder.mkdir()
-    (odd_folder / "a.json").write_text("{}")
-    (odd_folder / "b.json").write_text("[]")
+async def test_names_that_are_not_utf8_are_escaped_in_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
+    """Names that are not UTF-8 are escaped in a difference: a deleted file is listed with its directory, which still exists."""
+    folder = work_tree.folder / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "a.json").write_text("{}")
+    (folder / "b.json").write_text("[]")
     old = work_tree.push()
-    (odd_folder / "a.json").unlink()
+    (folder / "a.json").unlink()
     work_tree.push()
     difference = await (await read_checkout()).difference_since(old)
     assert difference == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")], -1, old)
 
 
 async def test_a_directory_in_place_of_a_file_is_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """Only the change of the path itself is listed for a hidden directory, as no walk enters it."""
+    """A file and a directory that replace each other are both listed. Of a changed hidden directory, only its own path is listed."""
     old = work_tree.commit({"a": "1", "b/c.json": "{}", ".h/x.json": "{}", "same/d.json": "{}"})
     work_tree.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
     (work_tree.folder / "b").rmdir()
@@ -266,15 +267,15 @@ async def test_equal_trees_are_not_read(work_tree: WorkTree, read_checkout: Read
 
 
 async def test_a_new_or_removed_link_makes_a_difference_impossible(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """A new link may hide a directory, so everything is examined; an old one hides nothing new."""
+    """A new or removed link may hide or reveal a directory, so all files are examined. A changed link does not, and is listed."""
     old = work_tree.commit({"a.json": "{}"})
     (work_tree.folder / "link").symlink_to("a.json")
-    linked = work_tree.push()
+    commit_with_link = work_tree.push()
     assert await (await read_checkout()).difference_since(old) is None
     (work_tree.folder / "link").unlink()
     (work_tree.folder / "link").symlink_to("b.json")
     work_tree.push()
-    difference = await (await read_checkout()).difference_since(linked)
+    difference = await (await read_checkout()).difference_since(commit_with_link)
     assert difference is not None
     assert [(entry.path, "symbolic link" in entry.fault) for entry in difference.entries] == [("link", True)]
 
@@ -292,23 +293,25 @@ async def test_only_an_ancestor_has_a_difference(work_tree: WorkTree, read_check
     assert await (await read_checkout()).difference_since(since) is None
 
 
-@pytest.mark.parametrize("missing_kind", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
-async def test_a_missing_object_damages_the_mirror(work_tree: WorkTree, read_checkout: ReadCheckout, missing_kind: str) -> None:
+@pytest.mark.parametrize(
+    "missing_object", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"], ids=["commit", "root", "directory", "file"]
+)
+async def test_a_missing_object_damages_the_mirror(work_tree: WorkTree, read_checkout: ReadCheckout, missing_object: str) -> None:
     """A mirror without an object is damaged, which ends the work with it; the next fetch repairs it even without new commits."""
     work_tree.commit({"in/a.json": "{}", "b.json": "{}"})
     checkout = await read_checkout()
-    name = git(work_tree.folder, "rev-parse", missing_kind)
+    name = git(work_tree.folder, "rev-parse", missing_object)
     mirror_path = checkout._mirror_path
     (mirror_path / "objects" / name[:2] / name[2:]).unlink()
     with pytest.raises(MirrorDamaged):
-        checkout.open_reader()("in/a.json") if missing_kind.endswith(".json") else await checkout.entries()
+        checkout.open_reader()("in/a.json") if missing_object.endswith(".json") else await checkout.entries()
     repeated = await read_checkout()
     assert len(await repeated.entries()) == 3
     assert repeated.open_reader()("in/a.json").body == b"{}"
 
 
 async def test_additional_paths_are_in_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """Additional paths are listed in their current state, with their directories; deleted ones only if the difference has them."""
+    """Additional paths are listed in their current state. If one does not exist, and was not deleted, no difference is returned."""
     old = work_tree.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
     work_tree.commit({"c.json": None, "d.json": "{ }"})
     checkout = await read_checkout()
@@ -324,13 +327,13 @@ async def test_additional_paths_are_in_a_difference(work_tree: WorkTree, read_ch
 
 @pytest.mark.parametrize("name", [".keep", "a.json"])
 async def test_a_tree_in_millions_of_places_is_bounded(work_tree: WorkTree, read_checkout: ReadCheckout, name: str) -> None:
-    """A repository of a few hundred bytes may name more paths than fit into memory: that is too many, and the difference is unknown."""
+    """A repository of a few hundred bytes may have more paths than fit into memory. Its entries are refused, and it has no difference."""
     before = work_tree.commit({"z.json": "{}"})
-    tree = git(work_tree.folder, "mktree", lines=f"100644 blob {git(work_tree.folder, 'hash-object', '-w', '--stdin', lines='')}\t{name}")
+    tree = git(work_tree.folder, "mktree", stdin=f"100644 blob {git(work_tree.folder, 'hash-object', '-w', '--stdin', stdin='')}\t{name}")
     for _ in range(6):
-        tree = git(work_tree.folder, "mktree", lines="\n".join(f"040000 tree {tree}\td{index}" for index in range(30)))
-    bomb = git(work_tree.folder, "commit-tree", "-p", before, "-m", "bomb", tree)
-    git(work_tree.folder, "push", "--quiet", "origin", f"{bomb}:refs/heads/main")
+        tree = git(work_tree.folder, "mktree", stdin="\n".join(f"040000 tree {tree}\td{index}" for index in range(30)))
+    commit = git(work_tree.folder, "commit-tree", "-p", before, "-m", "commit", tree)
+    git(work_tree.folder, "push", "--quiet", "origin", f"{commit}:refs/heads/main")
     checkout = await read_checkout(max_entries=100)
     async with asyncio.timeout(20):
         assert await checkout.difference_since(before) is None
@@ -338,17 +341,17 @@ async def test_a_tree_in_millions_of_places_is_bounded(work_tree: WorkTree, read
             await checkout.entries()
 
 
-@pytest.mark.parametrize("place", ["", "deep/"])
+@pytest.mark.parametrize("directory", ["", "deep/"], ids=["root", "directory"])
 async def test_a_directory_too_large_to_be_loaded_is_refused(
-    work_tree: WorkTree, read_checkout: ReadCheckout, monkeypatch: pytest.MonkeyPatch, place: str
+    work_tree: WorkTree, read_checkout: ReadCheckout, monkeypatch: pytest.MonkeyPatch, directory: str
 ) -> None:
     """A directory that is too large is refused before it is loaded, because few bytes may unpack to any number.
 
-    This holds for full examinations, differences and single files.
+    Lists of entries, differences and reads of single files refuse it.
     """
     base = work_tree.commit({"a.json": "{}"})
     await read_checkout()
-    work_tree.commit({f"{place}{index:060}.json": "{}" for index in range(20)})
+    work_tree.commit({f"{directory}{index:060}.json": "{}" for index in range(20)})
     monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     checkout = await read_checkout()
     with pytest.raises(TooLarge, match="a directory of 18"):
@@ -356,7 +359,7 @@ async def test_a_directory_too_large_to_be_loaded_is_refused(
     with pytest.raises(TooLarge, match="a directory of 18"):
         await checkout.difference_since(base)
     with pytest.raises(TooLarge, match="a directory of 18"):
-        checkout.open_reader()(f"{place}{0:060}.json")
+        checkout.open_reader()(f"{directory}{0:060}.json")
 
 
 async def test_a_commit_too_large_to_be_loaded_is_refused(
@@ -408,9 +411,9 @@ async def test_a_missing_directory_is_empty(work_tree: WorkTree, read_checkout: 
     difference = await (await read_checkout("x/y")).difference_since(new)
     assert difference == Difference(frozenset({"a.json"}), [], -1, new)
     empty_checkout = await read_checkout("x/y", must_exist=True)
-    for looking in (empty_checkout.entries(), empty_checkout.difference_since(new)):
+    for reading in (empty_checkout.entries(), empty_checkout.difference_since(new)):
         with pytest.raises(Conflict, match="no directory 'x/y' at commit"):
-            await looking
+            await reading
     with pytest.raises(Conflict):
         empty_checkout.open_reader()
 
@@ -425,7 +428,7 @@ async def test_a_path_that_is_not_a_directory_is_refused(work_tree: WorkTree, re
 
 
 async def test_sizes_are_returned_on_request(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
-    """Sizes are in bytes, for every readable file; a mirror that lacks a file is damaged."""
+    """Sizes are in bytes, and 0 for directories and links. A mirror that lacks a file is damaged."""
     (work_tree.folder / "link").symlink_to("a.json")
     work_tree.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})
     checkout = await read_checkout("x")

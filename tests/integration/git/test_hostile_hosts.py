@@ -114,7 +114,7 @@ async def test_a_file_that_unpacks_to_any_size_is_not_loaded(
     work_tree.commit({"a.json": "{}"})
     repository = server.root / "r.git"
     blob = add_large_blob(repository)
-    tree = git(repository, "mktree", lines=f"100644 blob {blob}\tlarge.json\n")
+    tree = git(repository, "mktree", stdin=f"100644 blob {blob}\tlarge.json\n")
     commit = git(repository, "commit-tree", tree, "-m", "large")
     git(repository, "update-ref", "refs/heads/main", commit)
     limit_memory(monkeypatch, LARGE_SIZE // 1024 // 1024)
@@ -153,7 +153,7 @@ async def test_a_delta_that_unpacks_to_any_size_is_refused(
     repository = server.root / "r.git"
     base, blob = add_huge_delta(repository)
     # Without the base in the tree, the server would send the whole file.
-    tree = git(repository, "mktree", lines=f"100644 blob {base}\tbase.json\n100644 blob {blob}\thuge.json\n")
+    tree = git(repository, "mktree", stdin=f"100644 blob {base}\tbase.json\n100644 blob {blob}\thuge.json\n")
     git(repository, "update-ref", "refs/heads/main", git(repository, "commit-tree", tree, "-m", "huge"))
     limit_memory(monkeypatch, 200)
     with pytest.raises(TooLarge, match="split the repository"):
@@ -320,7 +320,7 @@ async def test_lists_of_many_branches_are_limited(server: GitServer, mirrors: Mi
     work_tree = server.create_repository("r.git")
     sha = work_tree.commit({"a.json": "{}"})
     lines = "".join(f"create refs/heads/b/{number:05} {sha}\n" for number in range(10_000))
-    git(server.root / "r.git", "update-ref", "--stdin", lines=lines)
+    git(server.root / "r.git", "update-ref", "--stdin", stdin=lines)
     git(server.root / "r.git", "pack-refs", "--all")
     remote = open_remote("r.git")
     fetched = await mirrors.fetch("uid", remote, "b/09999")

@@ -38,7 +38,7 @@ def set_author(work_tree: WorkTree, name: str, date: str) -> None:
     rewritten = git(work_tree.folder, "log", "-1", "--format=raw").replace("\n    ", "\n")
     lines = [line for line in rewritten.splitlines() if not line.startswith("commit ")]
     lines = [f"{line.rsplit(' ', 2)[0]} {date} +0000" if line.startswith("committer ") else line for line in lines]
-    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines="\n".join(lines) + "\n")
+    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join(lines) + "\n")
     git(work_tree.folder, "reset", "--quiet", "--soft", sha)
     git(work_tree.folder, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/main")
 

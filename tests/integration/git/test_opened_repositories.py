@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.servers import certificates, git
-from tests.servers.certificates import Issued
+from tests.servers.certificates import ServerCertificate
 from tests.servers.git import GitServer
 
 from dashwright.common.errors import BadRequest, Conflict, Forbidden, NotFound, SourceFailed, TooLarge
@@ -27,15 +27,15 @@ CIPHER = SecretCipher.from_keys("of tests only")
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Issued:
-    return certificates.issue(tmp_path_factory.mktemp("tls"))
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
+    return certificates.issue_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
-async def behind_tls(tmp_path: Path, certificate: Issued) -> AsyncIterator[GitServer]:
+async def behind_tls(tmp_path: Path, certificate: ServerCertificate) -> AsyncIterator[GitServer]:
     root = tmp_path / "encrypted"
     root.mkdir()
-    async with git.serving(root, pair=certificate.pair) as serving:
+    async with git.serving(root, key_and_certificate=certificate.key_and_certificate) as serving:
         yield serving
 
 
@@ -210,7 +210,7 @@ async def test_a_change_cannot_leave_the_repository(server: GitServer, tmp_path:
 
 
 async def test_a_host_of_a_private_authority_is_trusted(
-    behind_tls: GitServer, certificate: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    behind_tls: GitServer, certificate: ServerCertificate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host's certificate is trusted with GIT_AUTHORITIES, also a relative path. Otherwise the error names it, and no token is sent."""
     base = behind_tls.create_repository("r.git").commit({"a.json": "{}"})

@@ -67,7 +67,7 @@ def repository(server: GitServer, allowed: str, key: str = "") -> Repository:
 
 def push_raw(work_tree: WorkTree, commit: str) -> str:
     """Push a commit object and return its hash."""
-    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=commit)
+    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin=commit)
     git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
     return sha
 

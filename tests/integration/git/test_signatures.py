@@ -112,7 +112,7 @@ async def test_a_forged_signature_is_refused(
         "kind": raw.replace("SSH SIGNATURE", "PGP SIGNATURE"),
     }[damaged_part]
     assert forged != raw
-    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=forged)
+    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin=forged)
     git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
     message = await refusal(lambda: checkouts.open(repository(server, signers(keys, "anna"))))
     assert f"commit {sha} is not accepted: its signature {reason}" in message
