@@ -1,4 +1,4 @@
-"""Fixtures of a git server for one test, and of mirrors of its repositories."""
+"""Fixtures: a git server for one test, and mirrors of its repositories."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -19,8 +19,8 @@ OpenRemote = Callable[..., Remote]
 async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
     root = tmp_path / "server"
     root.mkdir()
-    async with git.serving(root) as serving:
-        yield serving
+    async with git.serving(root) as running_server:
+        yield running_server
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Random history of dashboards, as a team would write it. Each revision changes the state of the previous one."""
+"""A random history of dashboard files, with the edits that a team would make. Each revision changes the files of the previous one."""
 
 import json
 import posixpath
@@ -21,30 +21,27 @@ _SIGNATURE: Final = pygit2.Signature("Test", "t@example.org", 1_700_000_000, 0)
 
 
 class History:
-    """Revisions in a bare repository, on ``main``.
-
-    ``files`` is the newest tree; with a ``directory`` it is in there, among other files.
-    """
+    """Revisions on the branch ``main`` of a bare repository."""
 
     def __init__(self, bare: Path, seed: int, directory: str = "") -> None:
-        #: The newest tree. With a ``directory``, its files are in that, next to files outside.
+        #: Files of the newest revision, relative to ``directory``. The repository has further files outside a ``directory``.
         self.files: Files = {}
         self._directory = directory
         self._repository = pygit2.Repository(str(bare))
         self._random = random.Random(seed)
-        self._made = 0
-        self._newest: pygit2.Oid | None = None
+        self._last_number = 0
+        self._newest_commit: pygit2.Oid | None = None
 
     def revise(self) -> str:
         """Make one more revision, and return a description of it for failure reports."""
-        edits = self._random.choices(EDITS, k=self._random.choice((1, 1, 2, 4))) if self._made else [History.add] * 12
-        before, parents = dict(self.files), [self._newest] if self._newest else []
+        edits = self._random.choices(EDITS, k=self._random.choice((1, 1, 2, 4))) if self._last_number else [History.add] * 12
+        before, parents = dict(self.files), [self._newest_commit] if self._newest_commit else []
         for edit in edits:
             edit(self)
         if parents and self._random.random() < 0.2:
             parents.append(self._commit(before | {"side.json": self._body("side")}, parents))
-        self._newest = self._commit(self.files, parents)
-        self._repository.references.create("refs/heads/main", self._newest, force=True)
+        self._newest_commit = self._commit(self.files, parents)
+        self._repository.references.create("refs/heads/main", self._newest_commit, force=True)
         return ", ".join(edit.__name__ for edit in edits)
 
     def add(self) -> None:
@@ -52,17 +49,17 @@ class History:
         self._write(path, self._body(self._name(), path))
 
     def change(self) -> None:
-        if path := self._any():
+        if path := self._random_dashboard():
             self._write(path, self._body(self._name_in(path) or self._name(), path))
 
     def rename(self) -> None:
-        """Rename the file, and with it the object if the file does not contain its name."""
-        if path := self._any():
+        """Rename a file, and with it its object, if the file does not contain the name of the object."""
+        if path := self._random_dashboard():
             body = self.files.pop(path)
-            self._write(path.rpartition("/")[0] + "/" * ("/" in path) + self._file(path), body)
+            self._write(path.rpartition("/")[0] + "/" * ("/" in path) + self._file_name(path), body)
 
     def move(self) -> None:
-        if path := self._any():
+        if path := self._random_dashboard():
             body = self.files.pop(path)
             self._write(self._random.choice(_DIRECTORIES) + path.rpartition("/")[2], body)
 
@@ -77,40 +74,40 @@ class History:
             self._write((new + path.removeprefix(old))[-200:], body)
 
     def remove(self) -> None:
-        if path := self._any():
+        if path := self._random_dashboard():
             del self.files[path]
 
     def remove_directory(self) -> None:
-        if (path := self._any()) and "/" in path:
+        if (path := self._random_dashboard()) and "/" in path:
             removed_prefix = path.partition("/")[0] + "/"
             self.files = {path: body for path, body in self.files.items() if not path.startswith(removed_prefix)}
 
     def damage(self) -> None:
-        if path := self._any():
+        if path := self._random_dashboard():
             self._write(path, self._random.choice(_BROKEN))
 
     def repair(self) -> None:
-        """Replace broken files and one of two files with equal names."""
+        """Replace broken files, and one of two files that contain the same name."""
         titles = set()
-        for path in self._boards():
+        for path in self._dashboard_paths():
             name = self._name_in(path)
             if name is None or name in titles:
                 self._write(path, self._body(self._name(), path))
             titles.add(name or path)
 
     def rename_object(self) -> None:
-        """Replace the object of a file by another one."""
-        if path := self._any():
+        """Replace the object in a file by an object with another name."""
+        if path := self._random_dashboard():
             self._write(path, self._body(self._name(), path))
 
     def copy(self) -> None:
-        """Copy a file with the name in it, which then belongs to two."""
-        if path := self._any():
+        """Copy a file, so that two files contain the same name."""
+        if path := self._random_dashboard():
             self._write(self._path(path.rpartition(".")[2]), self.files[path])
 
     def convert_to_yaml(self) -> None:
-        """Convert a JSON file to YAML, under the other file name."""
-        if (path := self._any()) and path.endswith(".json") and self._name_in(path) is not None:
+        """Convert a JSON file to YAML, and change its suffix."""
+        if (path := self._random_dashboard()) and path.endswith(".json") and self._name_in(path) is not None:
             tree = json.loads(self.files.pop(path))
             self._write(path.removesuffix("json") + "yaml", as_yaml(tree))
 
@@ -124,7 +121,7 @@ class History:
 
     def replace_file_by_directory(self) -> None:
         """Replace a file by a directory of its name."""
-        if path := self._any():
+        if path := self._random_dashboard():
             body = self.files.pop(path)
             self._write(f"{path}/inside.{path.rpartition('.')[2]}", body)
 
@@ -133,8 +130,8 @@ class History:
 
     def _write(self, path: str, body: bytes) -> None:
         """Write a file, and remove a file or directory at its path first."""
-        above = {path[:end] for end in range(len(path)) if path[end] == "/"}
-        self.files = {other: panel_id for other, panel_id in self.files.items() if other not in above and not other.startswith(f"{path}/")}
+        parents = {path[:end] for end in range(len(path)) if path[end] == "/"}
+        self.files = {other: content for other, content in self.files.items() if other not in parents and not other.startswith(f"{path}/")}
         self.files[path] = body
 
     def _body(self, name: str, path: str = "x.json") -> bytes:
@@ -161,45 +158,45 @@ class History:
         return " ".join(self._random.choices(_WORDS, k=2)) + f" {self._next()}"
 
     def _name(self) -> str:
-        """Return a name; now and then one that another file has, too."""
+        """Return a name, in one of ten cases one that another file may contain, too."""
         return f"d-{self._random.randrange(40)}" if self._random.random() < 0.1 else f"n-{self._next()}"
 
     def _path(self, suffix: str = "") -> str:
         suffix = suffix or self._random.choice(("json", "json", "yaml", "yml"))
-        return self._random.choice(_DIRECTORIES) + self._file(f".{suffix}")
+        return self._random.choice(_DIRECTORIES) + self._file_name(f".{suffix}")
 
-    def _file(self, like: str) -> str:
-        return f"board {self._next()}.{like.rpartition('.')[2]}"
+    def _file_name(self, suffix_or_path: str) -> str:
+        return f"board {self._next()}.{suffix_or_path.rpartition('.')[2]}"
 
-    def _any(self) -> str:
+    def _random_dashboard(self) -> str:
         """Return the path of a file that should contain a dashboard."""
-        dashboards = self._boards()
+        dashboards = self._dashboard_paths()
         return self._random.choice(dashboards) if dashboards else ""
 
-    def _boards(self) -> list[str]:
+    def _dashboard_paths(self) -> list[str]:
         return sorted(path for path in self.files if path.endswith(_SUFFIXES) and "/." not in f"/{path}")
 
     def _name_in(self, path: str) -> str | None:
-        """Return the name in a file, empty if it contains none; None for a broken one."""
+        """Return the name that a file contains, or an empty one; None for a broken file."""
         if self.files[path] in _BROKEN:
             return None
         tree = yaml.safe_load(self.files[path])
         return str(tree.get("metadata", {}).get("name") or tree.get("spec", tree).get("uid") or "")
 
     def _next(self) -> int:
-        self._made += 1
-        return self._made
+        self._last_number += 1
+        return self._last_number
 
     def _commit(self, files: Files, parents: Sequence[pygit2.Oid]) -> pygit2.Oid:
         index = pygit2.Index()
-        complete = self._noise() | {f"{self._directory}/{path}": body for path, body in files.items()} if self._directory else files
+        complete = self._files_outside() | {f"{self._directory}/{path}": body for path, body in files.items()} if self._directory else files
         for path, body in complete.items():
             index.add(pygit2.IndexEntry(path, self._repository.create_blob(body), FileMode.BLOB))
         tree = index.write_tree(self._repository)
-        return self._repository.create_commit(None, _SIGNATURE, _SIGNATURE, f"revision {self._made}", tree, list(parents))
+        return self._repository.create_commit(None, _SIGNATURE, _SIGNATURE, f"revision {self._last_number}", tree, list(parents))
 
-    def _noise(self) -> Files:
-        """Write files that a sync must ignore: of other tools, broken, and with equal names next to the directory and above it."""
+    def _files_outside(self) -> Files:
+        """Return files outside the directory, which a sync must ignore. Some are broken, or have the names of files inside."""
         files_outside = [
             f"{self._directory}.json",
             f"{self._directory}-old/board.json",

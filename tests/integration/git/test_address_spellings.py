@@ -22,7 +22,7 @@ def require_suffix(status: int) -> Fault:
 
 @pytest.mark.parametrize("status", [404, 301, 308])
 async def test_a_host_may_require_the_suffix(server: GitServer, open_remote: OpenRemote, mirrors: Mirrors, status: int) -> None:
-    """The needed suffix is discovered once without following a redirect, and all later requests use it."""
+    """If the host requires ``.git``, this is discovered once, without following a redirect. All later requests have the suffix."""
     server.fault = require_suffix(status)
     newest = server.create_repository("team.git").commit({"a.json": "{}"})
     remote = open_remote("team")

@@ -21,13 +21,13 @@ def heap_bytes() -> int:
     """Return the bytes of the C heap that are in use."""
     library = ctypes.CDLL(None)
     if not hasattr(library, "mallinfo2"):
-        pytest.skip("only the GNU C library tells the memory in use")
+        pytest.skip("only the GNU C library reports the memory in use")
     library.mallinfo2.restype = _HeapUse
     return int(library.mallinfo2().bytes_in_use)
 
 
-def test_git_and_libgit2_accept_it(tmp_path: Path) -> None:
-    """An empty repository is bare, private and without faults, and takes objects and references."""
+def test_git_and_libgit2_accept_a_new_repository(tmp_path: Path) -> None:
+    """A new repository is bare, private and free of faults, and objects and references can be added to it."""
     create_bare_repository(tmp_path / "new")
     assert git(tmp_path / "new", "rev-parse", "--is-bare-repository", "--git-dir").split() == ["true", "."]
     git(tmp_path / "new", "fsck", "--strict")
@@ -40,12 +40,12 @@ def test_git_and_libgit2_accept_it(tmp_path: Path) -> None:
 
 def test_an_interrupted_creation_is_not_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory whose creation stopped before its last file is not taken for a repository."""
-    written = Path.write_text
+    write_text = Path.write_text
 
     def write_all_but_head(path: Path, text: str) -> int:
         if path.name == "HEAD":
             raise OSError("interrupted")
-        return written(path, text)
+        return write_text(path, text)
 
     monkeypatch.setattr(Path, "write_text", write_all_but_head)
     with pytest.raises(OSError, match="interrupted"):

@@ -1,4 +1,4 @@
-"""Changes as commits, pushed over http to git's own back end: their content, the requests they take, and the host's rejections."""
+"""Changes that are committed and pushed over HTTP to git's own back end: their content and requests, and rejections by the host."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,14 +30,17 @@ def work_tree(server: GitServer) -> WorkTree:
 
 @pytest.fixture
 def write(mirrors: Mirrors, open_remote: OpenRemote) -> Write:
-    """Commit files by path on top of a commit; None deletes one."""
+    """Return a function that commits files by path on top of ``base``. A body of None deletes the file.
+
+    ``repository_branch`` is the branch of the repository's spec, and ``ref`` the branch of the change; an empty ``ref`` is the same.
+    """
 
     async def write(
         base: str,
         files: Mapping[str, bytes | None],
         *,
         ref: str = "",
-        own: str = "main",
+        repository_branch: str = "main",
         directory: str = "",
         seconds: float = 20,
         token: str = "",
@@ -45,7 +48,7 @@ def write(mirrors: Mirrors, open_remote: OpenRemote) -> Write:
         edits = [Edit(path, body, None) for path, body in files.items()]
         remote = open_remote("r.git", token, seconds=seconds)
         return await commits.commit(
-            mirrors, "uid", remote, BranchChange(own, ref, base, [CommitDraft(edits, EVE, "change of panels")], directory)
+            mirrors, "uid", remote, BranchChange(repository_branch, ref, base, [CommitDraft(edits, EVE, "change of panels")], directory)
         )
 
     return write
@@ -57,7 +60,7 @@ def git_at_host(server: GitServer, *arguments: str) -> str:
 
 
 async def test_a_change_is_one_commit_of_its_author(server: GitServer, work_tree: WorkTree, write: Write) -> None:
-    """The caller is the author and Dashwright the committer; with a known base it takes two requests."""
+    """The author of a commit is the caller, and its committer Dashwright. If the mirror has the base, a change takes two requests."""
     base = work_tree.commit({"a.json": "1", "in/b.json": "2"})
     first = await write(base, {"a.json": b"11"})
     server.requests.clear()
@@ -87,11 +90,12 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work_tree
         (GitIdentity("a <b>\ncommitter x", "<e>\0@x.org\n"), "a bcommitter x <e@x.org>"),
         (GitIdentity(" . ", "<>"), "Dashwright <noreply@dashwright.invalid>"),
     ],
+    ids=["umlauts", "empty", "with delimiters", "only delimiters"],
 )
 async def test_any_name_can_be_an_author(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work_tree: WorkTree, author: GitIdentity, expected: str
 ) -> None:
-    """Characters that would end the name are dropped, and missing names replaced; the message keeps everything but terminal commands."""
+    """Characters that would end a name are removed, and missing names replaced. A message keeps everything except terminal commands."""
     change = BranchChange(
         "main",
         "",
@@ -104,7 +108,7 @@ async def test_any_name_can_be_an_author(
 
 
 async def test_other_files_do_not_change(server: GitServer, work_tree: WorkTree, write: Write) -> None:
-    """Executables keep their mode, also when changed; links, submodules and names that are not UTF-8 are kept."""
+    """A changed executable keeps its mode. Other executables, links, submodules and names that are not UTF-8 do not change."""
     (work_tree.folder / "run.sh").write_text("x")
     (work_tree.folder / "run.sh").chmod(0o755)
     (work_tree.folder / "other.sh").write_text("x")
@@ -146,7 +150,7 @@ async def test_a_thousand_files_are_one_commit(server: GitServer, work_tree: Wor
 
 
 async def test_empty_directories_are_removed(server: GitServer, work_tree: WorkTree, write: Write) -> None:
-    """Directories that become empty are removed with their last file. Without any file, the commit is empty."""
+    """Directories are removed with their last file. A commit without files has an empty tree."""
     base = work_tree.commit({"a.json": "{}", "x/y/z/b.json": "{}", "x/c.json": "{}"})
     second = await write(base, {"x/y/z/b.json": None})
     assert {entry.path for entry in await GitCheckout(second).entries()} == {"a.json", "x/", "x/c.json"}
@@ -176,9 +180,9 @@ async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work_tr
 
 
 async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, work_tree: WorkTree, write: Write) -> None:
-    """The empty directory gets a ``.keep``, so that the next sync finds it. A change without effect creates no commit."""
+    """If a change deletes the last file of the directory, it adds a ``.keep``, so that the next sync finds the directory."""
     base = work_tree.commit({"a.json": "1"})
-    assert (await write(base, {}, directory="x/y")).sha == base
+    assert (await write(base, {}, directory="x/y")).sha == base  # without an effect, without a commit
     first = await write(base, {"b.json": b"2"}, directory="x/y")
     assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/b.json"]
     await write(first.sha, {"b.json": None}, directory="x/y")
@@ -197,7 +201,7 @@ async def test_a_file_and_a_directory_may_replace_each_other(server: GitServer, 
 
 
 @pytest.mark.parametrize(
-    ("files", "error", "stderr"),
+    ("files", "error", "message"),
     [
         ({"gone.json": None}, NotFound, "gone.json"),
         ({"d": None}, NotFound, "file not found: d"),
@@ -206,35 +210,36 @@ async def test_a_file_and_a_directory_may_replace_each_other(server: GitServer, 
         ({"link": b""}, BadRequest, "is a link"),
         ({"link/x.json": b""}, BadRequest, "is a file"),
     ],
+    ids=["delete missing file", "delete directory", "write below file", "write directory", "write link", "write below link"],
 )
 async def test_an_invalid_edit_changes_nothing(
-    server: GitServer, work_tree: WorkTree, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], stderr: str
+    server: GitServer, work_tree: WorkTree, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], message: str
 ) -> None:
     (work_tree.folder / "link").symlink_to("d")
     base = work_tree.commit({"a.json": "{}", "d/x.json": "{}"})
-    with pytest.raises(error, match=stderr):
+    with pytest.raises(error, match=message):
         await write(base, {"good.json": b"{}", **files})
     assert git_at_host(server, "rev-parse", "main") == base
 
 
 async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work_tree: WorkTree, write: Write) -> None:
-    """A write without a change is not a commit: the present state is returned."""
+    """A write that changes nothing creates no commit, and returns the base."""
     base = work_tree.commit({"a.json": "{}"})
     assert (await write(base, {"a.json": b"{}"})).sha == base
     assert git_at_host(server, "rev-parse", "main") == base
 
 
-@pytest.mark.parametrize("own", ["main", "trunk", ""])
+@pytest.mark.parametrize("repository_branch", ["main", "trunk", ""], ids=["main", "trunk", "default branch"])
 async def test_the_first_commit_is_pushed_to_the_own_or_the_default_branch(
-    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work_tree: WorkTree, write: Write, own: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work_tree: WorkTree, write: Write, repository_branch: str
 ) -> None:
     """The first commit is pushed to the repository's branch, or else to the one that the host's HEAD names."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/unborn")
-    created = await write("", {"a.json": b"{}"}, own=own)
-    assert git_at_host(server, "rev-parse", own or "unborn") == created.sha
-    assert await mirrors.fetch("uid", open_remote("r.git"), own) == created
+    created = await write("", {"a.json": b"{}"}, repository_branch=repository_branch)
+    assert git_at_host(server, "rev-parse", repository_branch or "unborn") == created.sha
+    assert await mirrors.fetch("uid", open_remote("r.git"), repository_branch) == created
     with pytest.raises(Conflict):
-        await write("", {"b.json": b"{}"}, own=own)
+        await write("", {"b.json": b"{}"}, repository_branch=repository_branch)
 
 
 async def test_a_missing_branch_is_created(server: GitServer, work_tree: WorkTree, write: Write) -> None:
@@ -259,13 +264,13 @@ async def test_a_branch_below_the_name_of_another_is_refused(server: GitServer, 
 async def test_the_default_branch_is_found_by_its_name(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     base = work_tree.commit({"a.json": "{}"}, branch="trunk")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
-    created = await write(base, {"b.json": b"{}"}, own="")
+    created = await write(base, {"b.json": b"{}"}, repository_branch="")
     assert git_at_host(server, "rev-parse", "trunk") == created.sha
 
 
-@pytest.mark.parametrize("name", ["-x", f"{'a' * 130}/{'b' * 130}"])
+@pytest.mark.parametrize("name", ["-x", f"{'a' * 130}/{'b' * 130}"], ids=["like an option", "too long"])
 @pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "full"])
-async def test_a_default_branch_of_an_odd_name_is_refused(
+async def test_a_default_branch_with_an_invalid_name_is_refused(
     server: GitServer, work_tree: WorkTree, write: Write, name: str, is_empty: bool
 ) -> None:
     """A repository with an invalid default branch receives no commit in any branch, before or after its first one."""
@@ -273,7 +278,7 @@ async def test_a_default_branch_of_an_odd_name_is_refused(
     base = "" if is_empty else work_tree.commit({"a.json": "{}"}, branch=name)
     branches = git_at_host(server, "for-each-ref")
     with pytest.raises(BadRequest, match="name another one as the branch"):
-        await write(base, {"b.json": b"{}"}, own="")
+        await write(base, {"b.json": b"{}"}, repository_branch="")
     assert git_at_host(server, "for-each-ref") == branches
 
 
@@ -288,18 +293,18 @@ async def test_a_directory_too_large_to_be_loaded_is_not_changed(
 
 
 async def test_the_default_branch_is_recognized_by_its_name(server: GitServer, work_tree: WorkTree, write: Write) -> None:
-    """If the own branch is the host's default one, naming it must not bypass the right to write to it."""
+    """A change that names the default branch is refused, if that is the repository's own branch, so that it cannot bypass rights."""
     base = work_tree.commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="'main' is the repository's own"):
-        await write(base, {"b.json": b"{}"}, own="", ref="main")
+        await write(base, {"b.json": b"{}"}, repository_branch="", ref="main")
     assert git_at_host(server, "rev-parse", "main") == base
-    side_commit = await write(base, {"b.json": b"{}"}, own="", ref="side")
+    side_commit = await write(base, {"b.json": b"{}"}, repository_branch="", ref="side")
     assert git_at_host(server, "rev-parse", "side") == side_commit.sha
 
 
-@pytest.mark.parametrize("ref", ["", "side"])
+@pytest.mark.parametrize("ref", ["", "side"], ids=["own branch", "other branch"])
 async def test_a_moved_branch_is_a_conflict(server: GitServer, work_tree: WorkTree, write: Write, ref: str) -> None:
-    """Commits of other writers are kept, whether they came before the change or during the push."""
+    """A change of a branch with new commits of other writers is a conflict, whether they came before the change or during the push."""
     base = work_tree.commit({"a.json": "{}"})
     work_tree.commit({"x.json": "{}"}, branch="side")
     git(work_tree.folder, "reset", "--quiet", "--hard", base)
@@ -321,21 +326,22 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work_tree: WorkTr
 async def test_of_two_concurrent_changes_one_succeeds(
     server: GitServer, mirrors: Mirrors, tmp_path: Path, open_remote: OpenRemote, work_tree: WorkTree
 ) -> None:
-    """Only one change succeeds, even if the workers share no folder."""
+    """Only one of several concurrent changes succeeds, even if the workers share no folder."""
     base = work_tree.commit({"a.json": "{}"})
     change = BranchChange("main", "", base, [CommitDraft([Edit("b.json", b"1", None)], EVE, "m")])
-    other_mirrors = Mirrors(tmp_path / "apart", max_bytes=1 << 26)
+    other_mirrors = Mirrors(tmp_path / "other", max_bytes=1 << 26)
     results = await asyncio.gather(
-        *(commits.commit(item, "uid", open_remote("r.git"), change) for item in (mirrors, mirrors, other_mirrors)), return_exceptions=True
+        *(commits.commit(each_mirrors, "uid", open_remote("r.git"), change) for each_mirrors in (mirrors, mirrors, other_mirrors)),
+        return_exceptions=True,
     )
-    # Equal content in the same second makes the same commit, which git reports.
+    # Equal changes in the same second are the same commit: then more than one change succeeds.
     created = {commit.sha for commit in results if isinstance(commit, Commit)}
     assert created == {git_at_host(server, "rev-parse", "main")}
-    assert all(isinstance(item, Commit | Conflict) for item in results)
+    assert all(isinstance(result, Commit | Conflict) for result in results)
 
 
 async def test_a_base_is_fetched_from_the_own_branch(server: GitServer, work_tree: WorkTree, write: Write) -> None:
-    """A commit that the copy lacks is fetched from the repository's branch, which need not be the host's default branch."""
+    """A base that the mirror lacks is fetched from the repository's branch, which need not be the host's default branch."""
     base = work_tree.commit({"a.json": "{}"})
     (server.root / "r.git" / "HEAD").write_text("ref: refs/heads/none\n")
     await write(base, {"b.json": b"{}"})
@@ -345,11 +351,11 @@ async def test_a_base_is_fetched_from_the_own_branch(server: GitServer, work_tre
 async def test_the_message_of_a_hook_is_returned(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work_tree: WorkTree, write: Write
 ) -> None:
-    """The error of a push that a hook refuses has the hook's first lines without secrets; nothing of the change is left in the mirror."""
+    """If a hook refuses a push, the error has the hook's first lines without secrets. The mirror keeps nothing of the change."""
     base = work_tree.commit({"a.json": "{}"})
-    remaining = await mirrors.fetch("uid", open_remote("r.git"), "main")
-    assert remaining is not None
-    before = sorted(path for path in remaining.mirror_path.rglob("*") if path.is_file())
+    mirror_commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
+    assert mirror_commit is not None
+    before = sorted(path for path in mirror_commit.mirror_path.rglob("*") if path.is_file())
     hook = server.root / "r.git" / "hooks" / "pre-receive"
     hook.write_text(f"#!/bin/sh\necho 'no {TOKEN} \033[31mon fridays'\nyes long | head -n 20000\nexit 1\n")
     hook.chmod(0o755)
@@ -357,8 +363,8 @@ async def test_the_message_of_a_hook_is_returned(
         await write(base, {"b.json": b"{}"}, token=TOKEN)
     assert len(refused.value.message) < 600
     assert refused.value.message.isprintable()
-    assert sorted(path for path in remaining.mirror_path.rglob("*") if path.is_file()) == before
-    assert await mirrors.fetch("uid", open_remote("r.git"), "main") == remaining
+    assert sorted(path for path in mirror_commit.mirror_path.rglob("*") if path.is_file()) == before
+    assert await mirrors.fetch("uid", open_remote("r.git"), "main") == mirror_commit
 
 
 async def test_a_read_only_token_is_refused(server: GitServer, work_tree: WorkTree, write: Write) -> None:
@@ -368,24 +374,24 @@ async def test_a_read_only_token_is_refused(server: GitServer, work_tree: WorkTr
         await write(base, {"b.json": b"{}"})
 
 
-@pytest.mark.parametrize("is_late", [False, True])
-async def test_a_push_without_a_response_is_checked(server: GitServer, work_tree: WorkTree, write: Write, is_late: bool) -> None:
+@pytest.mark.parametrize("is_followed", [False, True], ids=["newest commit", "below a later commit"])
+async def test_a_push_without_a_response_is_checked(server: GitServer, work_tree: WorkTree, write: Write, is_followed: bool) -> None:
     """A push without a response succeeded if its commit exists at the host, even below later ones; otherwise the error is raised."""
     base = work_tree.commit({"a.json": "{}"})
 
-    async def break_off(request: web.Request) -> web.StreamResponse | None:
+    async def push_without_response(request: web.Request) -> web.StreamResponse | None:
         if not request.path.endswith("git-receive-pack"):
             return None
         server.fault = None
         await server.run_backend(request)
-        if is_late:
+        if is_followed:
             git(work_tree.folder, "pull", "--quiet", "origin", "main")
             work_tree.commit({"theirs.json": "{}"})
         return web.Response(status=502)
 
-    server.fault = break_off
+    server.fault = push_without_response
     created = await write(base, {"b.json": b"{}"})
-    assert git_at_host(server, "rev-parse", "main~1" if is_late else "main") == created.sha
+    assert git_at_host(server, "rev-parse", "main~1" if is_followed else "main") == created.sha
     assert GitCheckout(created).open_reader()("b.json").body == b"{}"
 
 

@@ -1,4 +1,4 @@
-"""The check of the git program's version: repeated until it passes, by each worker for itself."""
+"""The check of the git program's version, which each worker repeats until it passes."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from dashwright.jobs_worker.adapters.git.command import GitProgram
 
 
 def install(folder: Path, version: str) -> Path:
-    """Install a program that prints a version; each run of it writes a line to the file."""
+    """Install a git program that prints a version. Return the path of a file to which each run appends a line."""
     program, runs = folder / "git", folder / "runs"
     program.write_text(f"#!/bin/sh\necho run >> '{runs}'\necho 'git version {version}'\n")
     program.chmod(0o755)
@@ -18,7 +18,7 @@ def install(folder: Path, version: str) -> Path:
 
 
 async def test_an_outdated_git_is_reported_until_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The version is checked again until it is sufficient, without a restart of the worker, and never afterwards."""
+    """A worker checks the version before each use until it is sufficient, without a restart, and not afterwards."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     program = GitProgram()
     install(tmp_path, "2.36.9")

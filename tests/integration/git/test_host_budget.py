@@ -1,4 +1,4 @@
-"""Requests to a git host are counted before they are made, and a host that asks for fewer is paused."""
+"""Requests to a git host are counted_remote before they are made, and a host that asks for fewer is paused."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,10 +24,10 @@ TOKEN = "a-token-of-the-host"
 class CountingBudget:
     """A budget that is never used up."""
 
-    taken: int = 0
+    charged: int = 0
 
     async def charge(self, host: str, namespace: str, requests: int) -> None:
-        self.taken += requests
+        self.charged += requests
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
         raise NotImplementedError
@@ -44,7 +44,7 @@ async def set_remaining(database: Database, remaining: float) -> None:
         await connection.execute("update git_host set remaining = $1, counted_at = now()", remaining)
 
 
-def refusing(server: GitServer, status: int, **headers: str) -> None:
+def refuse_requests(server: GitServer, status: int, **headers: str) -> None:
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=status, headers=headers)
 
@@ -54,30 +54,31 @@ def refusing(server: GitServer, status: int, **headers: str) -> None:
 
 async def test_every_request_is_counted(remote: Remote, mirrors: Mirrors, server: GitServer) -> None:
     """A probe, a clone and a push cost as many requests as the host receives."""
-    counting = CountingBudget()
-    counted = replace(remote, budget=counting)
-    await counted.head("main", mirrors.ensure_root())
-    assert counting.taken == len(server.requests) == 2
-    commit = await mirrors.fetch("uid", counted, "main")
+    budget = CountingBudget()
+    counted_remote = replace(remote, budget=budget)
+    await counted_remote.head("main", mirrors.ensure_root())
+    assert budget.charged == len(server.requests) == 2
+    commit = await mirrors.fetch("uid", counted_remote, "main")
     assert commit is not None
-    assert counting.taken == len(server.requests) == 5
-    await counted.push(commit.sha, "other", "", directory=commit.mirror_path)
+    assert budget.charged == len(server.requests) == 5
+    await counted_remote.push(commit.sha, "other", "", directory=commit.mirror_path)
     # Two requests for the probe, three for the fetch, and two for the push.
-    assert counting.taken == len(server.requests) == 7
+    assert budget.charged == len(server.requests) == 7
 
 
 async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
-    """Background work stops while a quarter is left for work that clients wait for; 0 removes the limit."""
-    with_reserve, without_reserve = (replace(remote, budget=HostBudget(database, 20, leaves_reserve=yields)) for yields in (False, True))
-    await without_reserve.head("main", tmp_path)
-    await set_remaining(database, 3)
+    """Background work may not use the last quarter of a budget. After its end, no work contacts the host. A limit of 0 disables it."""
+    foreground = replace(remote, budget=HostBudget(database, 20))
+    background = replace(remote, budget=HostBudget(database, 20, leaves_reserve=True))
+    await background.head("main", tmp_path)
+    await set_remaining(database, 3)  # of 20: less than a quarter
     with pytest.raises(TooManyRequests, match="DASHWRIGHT_HOST_REQUESTS"):
-        await without_reserve.head("main", tmp_path)
-    await with_reserve.head("main", tmp_path)
+        await background.head("main", tmp_path)
+    await foreground.head("main", tmp_path)
     await set_remaining(database, 0)
     with pytest.raises(TooManyRequests) as refused:
-        await replace(with_reserve, namespace="org-2").head("main", tmp_path)
-    assert refused.value.retry_after == pytest.approx(6, abs=1)
+        await replace(foreground, namespace="org-2").head("main", tmp_path)
+    assert refused.value.retry_after == pytest.approx(6, abs=1)  # until two requests are available again, of 20 per minute
     assert len(server.requests) == 4
     await replace(remote, budget=HostBudget(database, 0)).head("main", tmp_path)
 
@@ -91,14 +92,15 @@ async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: 
         (429, {"Retry-After": "soon"}, 30),
         (503, {"Retry-After": "40"}, 40),
     ],
+    ids=["seconds", "date", "no time", "invalid time", "unavailable"],
 )
 async def test_a_host_is_paused_as_long_as_it_requests(
     remote: Remote, tmp_path: Path, server: GitServer, status: int, headers: dict[str, str], seconds: int
 ) -> None:
-    """The pause concerns all repositories of one organization, and the message has no secret; other organizations continue."""
+    """A host is paused for all repositories of the organization, and for no other one. The message has no secret."""
     if headers.get("Retry-After") == "date":
         headers = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)}
-    refusing(server, status, **headers)
+    refuse_requests(server, status, **headers)
     for url in (remote.url, server.url("other.git")):
         with pytest.raises(TooManyRequests, match="requests a pause") as refused:
             await replace(remote, url=url).head("main", tmp_path)
@@ -111,7 +113,7 @@ async def test_a_host_is_paused_as_long_as_it_requests(
 
 async def test_an_unavailable_host_is_not_paused(remote: Remote, tmp_path: Path, server: GitServer) -> None:
     """An error without a Retry-After header does not pause the host."""
-    refusing(server, 503)
+    refuse_requests(server, 503)
     for _ in range(2):
         with pytest.raises(SourceFailed, match="503"):
             await remote.head("main", tmp_path)
@@ -119,17 +121,19 @@ async def test_an_unavailable_host_is_not_paused(remote: Remote, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("5", 5.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("-1", None), ("\u0665", None), ("", None)]
+    ("text", "seconds"),
+    [("5", 5.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("-1", None), ("\u0665", None), ("", None)],
+    ids=["seconds", "past date", "negative", "digit that is not ASCII", "empty"],
 )
 def test_retry_after_is_parsed(text: str, seconds: float | None) -> None:
-    """The header is a number of seconds or a date; anything else is ignored."""
+    """The header Retry-After is a number of seconds or a date; any other value is ignored."""
     assert trace.retry_after_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("retry_after", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
 async def test_a_pause_is_at_most_an_hour(remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str) -> None:
     """A longer pause is reduced to an hour, also for numbers that exceed any interval."""
-    refusing(server, 429, **{"Retry-After": retry_after})
+    refuse_requests(server, 429, **{"Retry-After": retry_after})
     with pytest.raises(TooManyRequests) as refused:
         await remote.head("main", mirrors.ensure_root())
     assert refused.value.retry_after == pytest.approx(3600, abs=10)
