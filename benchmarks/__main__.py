@@ -118,7 +118,7 @@ async def _measure_with_servers(ids: list[str]) -> list[Row]:
         template = await databases.make_template(database.dsn)
         for row_id in ids:
             for benchmark in SERVER_BENCHMARKS[row_id]:
-                async with databases.fresh(database.dsn, template) as database_url:
+                async with databases.temporary_database(database.dsn, template) as database_url:
                     with tempfile.TemporaryDirectory() as folder:
                         _report_start(row_id)
                         rows += await benchmark(database_url, broker.url, Path(folder))

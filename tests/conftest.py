@@ -32,8 +32,8 @@ structlog.configure(
     ]
 )
 
-# No deadline: a busy machine must not fail a law. The examples are the same in each run, so that a failure is due to the change;
-# DASHWRIGHT_TEST_PROFILE=searching draws others, and =quick draws fewer.
+# No deadline: a test must not fail because the machine is busy. The examples are the same in each run, so that a failure is due to the
+# change; DASHWRIGHT_TEST_PROFILE=searching draws others, and =quick draws fewer.
 _QUICK_EXAMPLES = 15
 _PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("patient", _PATIENT, derandomize=True)
@@ -46,7 +46,7 @@ if _profile != "searching":
 
 #: Names of shared servers, by the fixture that requests them.
 _SERVERS: Final = {"postgres_dsn": "postgres", "_virtual_hosts": "rabbitmq", "mariadb": "mariadb"}
-#: Servers that are started before all tests are collected. MariaDB is not: only tests that are often left out need it.
+#: Servers that start during the collection. MariaDB does not: the tests that need it are often deselected.
 _EARLY_SERVERS: Final = {"postgres", "rabbitmq"}
 _requested: set[str] = set()
 
@@ -83,7 +83,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
-        # Tests create objects by the thousand, few of them in cycles: by default a third of a gateway's start would be collection.
+        # Tests create thousands of objects, few of them in cycles. By default, a third of a gateway's start would be collection.
         gc.set_threshold(20_000, 50, 50)
         gc.enable()
 
@@ -179,7 +179,7 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 
 
 @pytest.fixture
-async def private_rabbitmq() -> AsyncIterator[rabbitmq.Private]:
+async def private_rabbitmq() -> AsyncIterator[rabbitmq.PrivateRabbitmq]:
     """Return a broker for this test, with ``url``, ``stop()`` and ``start()``. It takes some seconds to start."""
     server = await rabbitmq.provide_private()
     yield server
@@ -187,7 +187,7 @@ async def private_rabbitmq() -> AsyncIterator[rabbitmq.Private]:
 
 
 @pytest.fixture
-async def private_postgres() -> AsyncIterator[postgres.Private]:
+async def private_postgres() -> AsyncIterator[postgres.PrivatePostgres]:
     """Return a PostgreSQL for this test, with ``dsn``, ``stop()`` and ``start()``. It keeps its port and its data."""
     server = await postgres.provide_private()
     yield server

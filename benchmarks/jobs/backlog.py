@@ -68,8 +68,8 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     server_url, template = databases.with_database(database_url, "postgres"), urlsplit(database_url).path[1:]
     async with AsyncExitStack() as exit_stack:
         # The other databases are created first, because a database with connections cannot be copied.
-        small_url = await exit_stack.enter_async_context(databases.fresh(server_url, template))
-        empty_url = await exit_stack.enter_async_context(databases.fresh(server_url, template))
+        small_url = await exit_stack.enter_async_context(databases.temporary_database(server_url, template))
+        empty_url = await exit_stack.enter_async_context(databases.temporary_database(server_url, template))
         large, small, empty = [await _open(exit_stack, url) for url in (database_url, small_url, empty_url)]
         await _fill(large, _LARGE)
         await _fill(small, _SMALL)

@@ -59,7 +59,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     server_url, template = databases.with_database(database_url, "postgres"), urlsplit(database_url).path[1:]
 
     async def measure_peaks(protocol: str, workers: int, size: int) -> dict[str, float]:
-        async with databases.fresh(server_url, template) as url:
+        async with databases.temporary_database(server_url, template) as url:
             servers = _Servers(url, amqp_url, folder / f"{protocol}-{workers}-{size}")
             return await _peaks(servers, _SUBMIT_FUNCTIONS[protocol], workers, size)
 

@@ -69,7 +69,7 @@ async def shared(
 ) -> AsyncIterator[Stack]:
     """Start one stack for all tests of a module, which use their own repositories and names and run on one event loop."""
     async with AsyncExitStack() as held:
-        database_url = await held.enter_async_context(databases.fresh(postgres_dsn, _template))
+        database_url = await held.enter_async_context(databases.temporary_database(postgres_dsn, _template))
         amqp_url = await _virtual_hosts.make()
         held.push_async_callback(_virtual_hosts.remove, amqp_url)
         stack = Stack(database_url, amqp_url, tmp_path_factory.mktemp("stack"))

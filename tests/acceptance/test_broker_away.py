@@ -87,7 +87,7 @@ async def test_jobs_are_accepted_while_the_broker_cannot_be_reached(
 
 @pytest.mark.faults
 async def test_jobs_are_accepted_while_the_broker_is_stopped(
-    make_stack: MakeStack, records: Records, private_rabbitmq: rabbitmq.Private
+    make_stack: MakeStack, records: Records, private_rabbitmq: rabbitmq.PrivateRabbitmq
 ) -> None:
     """After a restart of the broker, queues, bindings and consumers exist again, and an accepted job runs."""
     stack = await make_stack(broker=private_rabbitmq.url, QUERY_SECONDS=QUERY_SECONDS).start()

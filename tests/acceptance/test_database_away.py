@@ -117,7 +117,9 @@ async def test_every_route_reports_an_unreachable_database(
 
 
 @pytest.mark.faults
-async def test_every_route_reports_a_stopped_database(make_stack: MakeStack, amqp_url: str, private_postgres: postgres.Private) -> None:
+async def test_every_route_reports_a_stopped_database(
+    make_stack: MakeStack, amqp_url: str, private_postgres: postgres.PrivatePostgres
+) -> None:
     """While PostgreSQL is stopped, routes return 503 with the reason, and a submission in the queue is processed later."""
     url = await databases.create_migrated(private_postgres.dsn)
     stack = await make_stack(database=url).start()

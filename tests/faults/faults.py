@@ -15,8 +15,8 @@ class FaultTargets:
     """System, servers and proxies on which faults act."""
 
     system: System
-    database: postgres.Private
-    broker: rabbitmq.Private
+    database: postgres.PrivatePostgres
+    broker: rabbitmq.PrivateRabbitmq
     #: Other addresses of the database and the broker, for failovers.
     standby_database: TcpProxy
     standby_broker: TcpProxy

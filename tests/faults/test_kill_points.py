@@ -40,7 +40,7 @@ async def loaded_system(
 ) -> AsyncIterator[LoadedSystem]:
     """Return a system for all tests of the module: a killed process is replaced."""
     async with AsyncExitStack() as exits:
-        database_url = await exits.enter_async_context(databases.fresh(postgres_dsn, _template))
+        database_url = await exits.enter_async_context(databases.temporary_database(postgres_dsn, _template))
         amqp_url = await _virtual_hosts.make()
         exits.push_async_callback(_virtual_hosts.remove, amqp_url)
         system = await exits.enter_async_context(System(database_url, amqp_url, tmp_path_factory.mktemp("faults")))

@@ -24,7 +24,7 @@ _AUDIT_SECONDS = 1200
 @pytest.mark.faults
 @pytest.mark.timeout(MINUTES * 60 + _AUDIT_SECONDS)
 async def test_a_random_walk_of_faults_loses_and_doubles_nothing(
-    private_postgres: postgres.Private, private_rabbitmq: rabbitmq.Private, tmp_path: Path
+    private_postgres: postgres.PrivatePostgres, private_rabbitmq: rabbitmq.PrivateRabbitmq, tmp_path: Path
 ) -> None:
     """Two processes of each service work on while they, their servers and the network fail; the report has no finding."""
     database_url = await databases.create_migrated(private_postgres.dsn)

@@ -74,7 +74,7 @@ async def test_the_migration_of_accounts_keeps_users(postgres_dsn: str, tmp_path
     with as_file(schema.MIGRATIONS) as folder:
         for name in ("0001_resources.sql", "0002_identity.sql"):
             shutil.copy(folder / name, tmp_path)
-    async with databases.fresh(postgres_dsn, "template0") as url:
+    async with databases.temporary_database(postgres_dsn, "template0") as url:
         assert len(await schema.migrate(url, tmp_path)) == 2
         connection = await asyncpg.connect(url)
         await connection.execute("""

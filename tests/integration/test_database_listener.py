@@ -52,7 +52,7 @@ async def test_a_lost_listener_reconnects_and_reports_a_gap(database: Database) 
         assert await notifications.payloads.get() == "after"
 
 
-async def test_listening_survives_a_restart_of_the_server(private_postgres: postgres.Private) -> None:
+async def test_listening_survives_a_restart_of_the_server(private_postgres: postgres.PrivatePostgres) -> None:
     """A restart of the server raises nothing, and the listener receives later payloads."""
     database = await Database.open(private_postgres.dsn, application_name="test")
     notifications = Notifications()

@@ -289,7 +289,7 @@ async def test_a_silent_server_is_unavailable(database_url: str, monkeypatch: py
         await database.close()
 
 
-async def test_the_pool_recovers_when_the_server_returns(private_postgres: postgres.Private) -> None:
+async def test_the_pool_recovers_when_the_server_returns(private_postgres: postgres.PrivatePostgres) -> None:
     """Calls are Unavailable while the server is down, and work with the same pool once it is up."""
     database = await Database.open(private_postgres.dsn, application_name="test", min_size=3, timeouts=Timeouts(acquire=2))
     async with database.connection() as open_connection:

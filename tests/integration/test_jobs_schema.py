@@ -18,7 +18,7 @@ async def test_the_migration_assigns_jobs_to_repositories(postgres_dsn: str, tmp
     with as_file(schema.MIGRATIONS) as folder:
         for name in EARLIER_MIGRATIONS:
             shutil.copy(folder / name, tmp_path)
-    async with databases.fresh(postgres_dsn, "template0") as url:
+    async with databases.temporary_database(postgres_dsn, "template0") as url:
         await schema.migrate(url, tmp_path)
         connection = await asyncpg.connect(url)
         await connection.execute("""

@@ -28,7 +28,7 @@ async def test_each_virtual_host_is_empty(amqp_url: str) -> None:
         assert declared.declaration_result.message_count == 0
 
 
-async def test_a_private_postgres_keeps_its_rows_over_a_restart(private_postgres: postgres.Private) -> None:
+async def test_a_private_postgres_keeps_its_rows_over_a_restart(private_postgres: postgres.PrivatePostgres) -> None:
     """A committed row is still in its table, at the same address, after a restart of the server."""
     connection = await asyncpg.connect(private_postgres.dsn)
     await connection.execute("create table kept as select 1 as x")

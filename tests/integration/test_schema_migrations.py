@@ -16,7 +16,7 @@ from dashwright.common.errors import DashwrightError, Unavailable
 @pytest.fixture
 async def empty_url(postgres_dsn: str) -> AsyncIterator[str]:
     """Return the URL of a database without a schema."""
-    async with databases.fresh(postgres_dsn, "template0") as url:
+    async with databases.temporary_database(postgres_dsn, "template0") as url:
         yield url
 
 

@@ -19,7 +19,7 @@ from dashwright.standalone import child
 ENVIRONMENT = "DASHWRIGHT_TEST_CHROMIUM"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _OPTIONS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking")
-_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 
 
 class Tab:
@@ -77,7 +77,7 @@ class Tab:
         return result["result"].get("value")
 
     async def _message(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             for index, event in enumerate(self._events):
                 if matches(event):
                     return self._events.pop(index)
@@ -95,13 +95,13 @@ async def browsing(*, hosts: str) -> AsyncIterator[Tab]:
     ``hosts`` are rules for host names (``MAP dash.corp 127.0.0.1``).
     """
     folder = private_folder("chromium", child.current_account())
-    rights = ("--no-sandbox",) if os.getuid() == 0 else ()
+    sandbox_options = ("--no-sandbox",) if os.getuid() == 0 else ()
     debugging = ("--remote-debugging-port=0", f"--user-data-dir={folder}", f"--host-resolver-rules={hosts}")
     process = Process(
-        [_program(), *_OPTIONS, *rights, *debugging, "about:blank"],
+        [_program(), *_OPTIONS, *sandbox_options, *debugging, "about:blank"],
         account=child.current_account(),
         output=folder / "output",
-        ends_by=signal.SIGTERM,
+        end_signal=signal.SIGTERM,
     )
     port_file = folder / "DevToolsActivePort"
     try:
@@ -133,12 +133,12 @@ def _program() -> Path:
     configured = os.environ.get(ENVIRONMENT)
     if configured:
         return Path(configured)
-    numbered = _find_program()
-    if numbered is None:
+    program = _find_program()
+    if program is None:
         install("chromium")
-        numbered = _find_program()
-    assert numbered is not None
-    return numbered
+        program = _find_program()
+    assert program is not None
+    return program
 
 
 def _find_program() -> Path | None:

@@ -27,7 +27,7 @@ class Container:
             else:
                 await asyncio.to_thread(self._container.get_wrapped_container().start)
             async with asyncio.timeout(within):
-                while not await serves():  # noqa: ASYNC110 (nothing announces that a server serves)
+                while not await serves():  # noqa: ASYNC110 (no event announces that a server serves)
                     await asyncio.sleep(0.1)
         except (DockerException, TimeoutError) as error:
             raise CannotProvide(f"Docker does not run {self._image} ({error or 'no response'})") from error
@@ -69,4 +69,4 @@ def _remove_leftovers(container: DockerContainer) -> None:
         except ProcessLookupError:
             remaining.remove(force=True, v=True)
         except PermissionError:
-            continue  # owned by another user, and alive
+            continue  # the owner is a running process of another user

@@ -17,7 +17,8 @@ import asyncpg
 
 from dashwright.common.database import schema
 
-_LOCK = 0x74657374  # one worker makes the template, the others wait
+#: Advisory lock, as the letters ``test``: one worker makes the template, the others wait.
+_LOCK = 0x74657374
 
 #: Counts of the objects of a schema and their newest transactions, from which a change by a test is detected.
 _STRUCTURE = " union all ".join(
@@ -32,7 +33,7 @@ _STRUCTURE = " union all ".join(
 _TABLES = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value from pg_sequences where schemaname = 'public'"
 #: Settings of a session in which no trigger runs, neither those that refuse a deletion nor those that record one. To set the role for
-#: a transaction only would discard the plans of the session, so that the inspection were planned again at each use.
+#: a transaction only would discard the plans of the session, so that each inspection would be planned again.
 _WITHOUT_TRIGGERS = {"session_replication_role": "replica"}
 #: Application name of sessions that may outlive a test (``tests/servers/warm_pools.py``), unless they still hold a lock.
 WARM_SESSIONS = "warm"
@@ -44,11 +45,11 @@ _END_OTHERS = f"""select pg_terminate_backend(pid) from pg_stat_activity session
 @asynccontextmanager
 async def at_migration_before(server_url: str, migration: str, folder: Path) -> AsyncIterator[str]:
     """Yield the URL of a database without ``migration`` and later ones; copy the earlier ones to ``folder``."""
-    with as_file(schema.MIGRATIONS) as all_of_them:
-        for file in all_of_them.iterdir():
+    with as_file(schema.MIGRATIONS) as all_migrations:
+        for file in all_migrations.iterdir():
             if file.suffix == ".sql" and file.name < migration:
                 shutil.copy(file, folder)
-    async with fresh(server_url, "template0") as url:
+    async with temporary_database(server_url, "template0") as url:
         await schema.migrate(url, folder)
         yield url
 
@@ -80,12 +81,12 @@ _Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
 @dataclass(frozen=True)
-class _Pristine:
-    """A database as copied from the template."""
+class _TemplateContent:
+    """Schema and rows of a database that was just copied from the template."""
 
     structure: list[asyncpg.Record]
     rows: dict[str, bytes]
-    #: Selects the names of the tables whose rows differ, and resets the sequences.
+    #: Statement that selects the names of the tables whose rows differ, and resets the sequences.
     inspection: str
 
     @classmethod
@@ -125,7 +126,7 @@ class _Pristine:
 
 @dataclass(frozen=True)
 class _Copy:
-    """A database, and the connection that restores it: a new one would load the catalogs of the database at each use."""
+    """A database, and the connection that restores it: a new connection would load the catalogs of the database at each use."""
 
     name: str
     connection: _Connection
@@ -134,20 +135,20 @@ class _Copy:
 class Databases:
     """Copies of ``template``, used by one test at a time and restored in between, since a new copy takes ten times as long.
 
-    The connections that restore them belong to an event loop that runs between tests only, since each test has its own.
+    The connections that restore the copies belong to an event loop of their own, which runs between tests only.
     """
 
     def __init__(self, server_url: str, template: str) -> None:
         self._server_url = server_url
         self._template = template
-        self._clean: list[_Copy] = []
-        self._pristine: _Pristine | None = None
+        self._available: list[_Copy] = []
+        self._template_content: _TemplateContent | None = None
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
 
     @contextmanager
     def lend(self) -> Iterator[str]:
         """Yield the URL of a database with the whole schema and no rows; close all other connections to it afterwards."""
-        copy = self._clean.pop() if self._clean else self._runner.run(self._make())
+        copy = self._available.pop() if self._available else self._runner.run(self._make())
         try:
             yield with_database(self._server_url, copy.name)
         finally:
@@ -155,7 +156,7 @@ class Databases:
 
     def close(self) -> None:
         """Drop the databases."""
-        for copy in self._clean:
+        for copy in self._available:
             self._runner.run(self._drop(copy))
         self._runner.close()
 
@@ -164,18 +165,18 @@ class Databases:
         async with _connection(self._server_url) as connection:
             await connection.execute(f"create database {name} template {self._template} strategy wal_log")
         copy = _Copy(name, await asyncpg.connect(with_database(self._server_url, name), server_settings=_WITHOUT_TRIGGERS))
-        if self._pristine is None:
-            self._pristine = await _Pristine.of(copy.connection)
+        if self._template_content is None:
+            self._template_content = await _TemplateContent.of(copy.connection)
         return copy
 
     async def _return(self, copy: _Copy) -> None:
-        assert self._pristine is not None
+        assert self._template_content is not None
         try:
-            is_restored = await self._pristine.restore(copy.connection)
+            is_restored = await self._template_content.restore(copy.connection)
         except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError):  # a test ended all connections to its database
             is_restored = False
         if is_restored:
-            self._clean.append(copy)
+            self._available.append(copy)
         else:
             await self._drop(copy)
 
@@ -186,8 +187,8 @@ class Databases:
 
 
 @asynccontextmanager
-async def fresh(server_url: str, template: str) -> AsyncIterator[str]:
-    """Yield the URL of a copy of ``template`` and drop it afterwards, closing all connections."""
+async def temporary_database(server_url: str, template: str) -> AsyncIterator[str]:
+    """Yield the URL of a new copy of ``template``. Drop it afterwards, and close all connections to it."""
     name = f"dashwright_test_{token_hex(8)}"
     async with _connection(server_url) as connection:
         await connection.execute(f"create database {name} template {template} strategy wal_log")

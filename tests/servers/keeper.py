@@ -21,7 +21,7 @@ from tests.servers.process import RUN_FOLDER, CannotProvide, Server
 
 _SOCKET = "socket"
 _PROVIDERS = {"postgres": "tests.servers.postgres", "rabbitmq": "tests.servers.rabbitmq", "mariadb": "tests.servers.mariadb"}
-_PATIENCE = 600  # seconds; a first image or package may have to be downloaded
+_TIMEOUT_SECONDS = 600  # at the first run, an image or package may have to be downloaded
 
 
 _MEMORY_FOLDER = Path("/dev/shm")
@@ -29,7 +29,7 @@ _MIN_FREE_BYTES = 6 << 30
 
 
 def _memory_folder() -> Path | None:
-    """Return a folder in memory for the files of servers and tests, or None if there is too little room for it.
+    """Return a folder in memory for the files of servers and tests, or None if memory lacks space for them.
 
     Each test has a database of its own: their files are written and deleted so fast that a disk would be the bottleneck. Git and
     the embedded PostgreSQL even wait for the disk at each commit.
@@ -42,7 +42,7 @@ def _memory_folder() -> Path | None:
 class Keeper:
     """The controller's handle on the keeper process.
 
-    The environment names the run's folder to this process, its workers and their programs, also as the one for temporary files.
+    Environment variables name the run's folder to this process, its workers and their programs, also for temporary files.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Keeper:
 def request_server(name: str) -> dict[str, str]:
     """Return the addresses of a shared server, which is started if needed. Raises CannotProvide, which lists the attempts."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(_PATIENCE)
+        connection.settimeout(_TIMEOUT_SECONDS)
         _connect(connection, f"{os.environ[RUN_FOLDER]}/{_SOCKET}")
         connection.sendall(f"{name}\n".encode())
         with connection.makefile() as response:
@@ -125,7 +125,7 @@ class _SharedServers:
         await asyncio.gather(*(server.remove() for server in self._servers))
 
 
-async def _keep(folder: Path) -> None:
+async def _serve_until_end_of_run(folder: Path) -> None:
     shared = _SharedServers()
     end_of_run = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -137,4 +137,4 @@ async def _keep(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_keep(Path(sys.argv[1])))
+    asyncio.run(_serve_until_end_of_run(Path(sys.argv[1])))

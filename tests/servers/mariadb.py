@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pymysql
 from tests.servers.packages import install
-from tests.servers.process import CannotProvide, ExternalServer, Process, Server, first_of, private_folder
+from tests.servers.process import CannotProvide, ExternalServer, Process, Server, private_folder, start_first
 
 from dashwright.standalone import child
 
@@ -42,7 +42,7 @@ class HostMariadb:
             ],
             account=self._account,
             output=self._folder / "server.log",
-            ends_by=signal.SIGTERM,
+            end_signal=signal.SIGTERM,
         )
 
     @property
@@ -79,7 +79,7 @@ class HostMariadb:
 async def provide() -> Server:
     """Return a MariaDB for the whole run, by the first way that works."""
     address = os.environ.get(ENVIRONMENT)
-    return ExternalServer(url=address) if address else await first_of("MariaDB", [HostMariadb, _install_server])
+    return ExternalServer(url=address) if address else await start_first("MariaDB", [HostMariadb, _install_server])
 
 
 def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cursor]":
@@ -103,9 +103,9 @@ def _install_server() -> HostMariadb:
 
 def _program(*names: str) -> Path:
     for name in names:
-        numbered = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PROGRAM_FOLDERS)]))
-        if numbered:
-            return Path(numbered)
+        program = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PROGRAM_FOLDERS)]))
+        if program:
+            return Path(program)
     raise CannotProvide(f"there is no {names[0]} on this host (looked in PATH, {', '.join(map(str, _PROGRAM_FOLDERS))})")
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import asyncpg
 from tests.servers.container import Container
 from tests.servers.packages import install
-from tests.servers.process import CannotProvide, ExternalServer, Process, Server, first_of, free_port, private_folder
+from tests.servers.process import CannotProvide, ExternalServer, Process, Server, free_port, private_folder, start_first
 
 from dashwright.common.errors import Unavailable
 from dashwright.standalone import child, placement
@@ -29,7 +29,7 @@ _DEFAULT_SETTINGS = {
 }
 
 
-class Private(Server, Protocol):
+class PrivatePostgres(Server, Protocol):
     """A server that a test may stop and start."""
 
     @property
@@ -64,7 +64,7 @@ class HostPostgres:
             [self._bin / "postgres", "-D", data, "-p", str(self._port), *options],
             account=self._account,
             output=self._folder / "server.log",
-            ends_by=signal.SIGINT,
+            end_signal=signal.SIGINT,
         )
         self._data = data
 
@@ -134,9 +134,9 @@ class ContainerPostgres:
 
 def programs(_folder: Path) -> Path:
     """Return the folder of the newest PostgreSQL server programs on this host. Raises CannotProvide if PostgreSQL is not installed."""
-    numbered = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("postgres")
-    for postgres in [*reversed(numbered), *([Path(on_path).resolve()] if on_path else [])]:
+    for postgres in [*reversed(installed), *([Path(on_path).resolve()] if on_path else [])]:
         if (postgres.parent / "initdb").exists():
             return postgres.parent
     raise CannotProvide("there are no PostgreSQL server programs on this host (looked in PATH and /usr/lib/postgresql)")
@@ -165,15 +165,15 @@ async def provide() -> Server:
     return ExternalServer(url=address) if address else await provide_private(durable=False)
 
 
-async def provide_private(*, durable: bool = True) -> Private:
+async def provide_private(*, durable: bool = True) -> PrivatePostgres:
     """Return a new PostgreSQL by the first way that works. Unless ``durable``, it may lose data in a crash."""
-    methods: list[Callable[[], Private]] = [
+    methods: list[Callable[[], PrivatePostgres]] = [
         lambda: HostPostgres(programs, durable=durable),
         lambda: HostPostgres(embedded_programs, durable=durable),
         ContainerPostgres,
         lambda: _install_server(durable),
     ]
-    return await first_of("PostgreSQL", methods)
+    return await start_first("PostgreSQL", methods)
 
 
 def _install_server(durable: bool) -> HostPostgres:

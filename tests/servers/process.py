@@ -36,7 +36,7 @@ AnyServer = TypeVar("AnyServer", bound=Server)
 
 
 class CannotProvide(Exception):
-    """The reason why one way of providing a server does not work here."""
+    """The reason why a server cannot be provided in one way."""
 
 
 def free_port() -> int:
@@ -62,7 +62,7 @@ def private_folder(name: str, account: child.UnixAccount) -> Path:
 
 
 class Process:
-    """Program with its output in a file, stopped by a signal."""
+    """Program whose output is in a file, and which ends at a signal."""
 
     def __init__(
         self,
@@ -70,45 +70,45 @@ class Process:
         *,
         account: child.UnixAccount,
         output: Path,
-        ends_by: signal.Signals,
+        end_signal: signal.Signals,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._command, self._account, self._output = command, account, output
-        self._ends_by, self._environment = ends_by, environment
+        self._end_signal, self._environment = end_signal, environment
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self, serves: Callable[[], Awaitable[bool]], *, within: float = 60) -> None:
         """Start the program and wait until ``serves`` returns True."""
         with self._output.open("ab") as output:
             self._process = child.spawn(
-                self._command, account=self._account, output=output, parent_end_signal=self._ends_by, environment=self._environment
+                self._command, account=self._account, output=output, parent_end_signal=self._end_signal, environment=self._environment
             )
         try:
             async with asyncio.timeout(within):
                 while not await serves():
                     if self._process.poll() is not None:
-                        raise CannotProvide(f"{self._command[0]} ended at its start: {self._last_words()}")
+                        raise CannotProvide(f"{self._command[0]} ended at its start: {self._end_of_output()}")
                     await asyncio.sleep(0.02)
         except TimeoutError as error:
-            raise CannotProvide(f"{self._command[0]} did not serve within {within:.0f} s: {self._last_words()}") from error
+            raise CannotProvide(f"{self._command[0]} did not serve within {within:.0f} s: {self._end_of_output()}") from error
 
-    def _last_words(self) -> str:
+    def _end_of_output(self) -> str:
         return self._output.read_text(errors="replace").strip()[-1000:]
 
-    async def stop(self, ends_by: signal.Signals | None = None) -> None:
-        """End the program with its signal or another one, or kill it after 30 s."""
+    async def stop(self, end_signal: signal.Signals | None = None) -> None:
+        """End the program with ``end_signal``, by default its own, or kill it after 30 s."""
         if self._process is not None:
-            await asyncio.to_thread(child.stop, self._process, ends_by or self._ends_by, timeout_seconds=30)
+            await asyncio.to_thread(child.stop, self._process, end_signal or self._end_signal, timeout_seconds=30)
             self._process = None
 
     async def run(self) -> None:
         """Run the program to its end. Raises CannotProvide if it fails."""
         with self._output.open("ab") as output:
             process = child.spawn(
-                self._command, account=self._account, output=output, parent_end_signal=self._ends_by, environment=self._environment
+                self._command, account=self._account, output=output, parent_end_signal=self._end_signal, environment=self._environment
             )
         if await asyncio.to_thread(process.wait):
-            raise CannotProvide(f"{self._command[0]} failed: {self._last_words()}")
+            raise CannotProvide(f"{self._command[0]} failed: {self._end_of_output()}")
 
     async def kill(self) -> None:
         """Kill the program and its process group: a script may have started the server."""
@@ -135,15 +135,15 @@ class ExternalServer:
         """Do nothing: the server belongs to the user."""
 
 
-async def first_of(server_name: str, methods: Sequence[Callable[[], AnyServer]]) -> AnyServer:
-    """Start and return the server by the first method that works. Raises CannotProvide with the reason of each failure."""
-    lacking = []
+async def start_first(server_name: str, methods: Sequence[Callable[[], AnyServer]]) -> AnyServer:
+    """Start the server of the first method that works, and return it. Raises CannotProvide with the reason of each failure."""
+    failures = []
     for method in methods:
         try:
             return await _start_server(method())
         except CannotProvide as error:
-            lacking.append(str(error))
-    raise CannotProvide(f"Tests need {server_name}, which could not be provided: {'; '.join(lacking)}.")
+            failures.append(str(error))
+    raise CannotProvide(f"Tests need {server_name}, which could not be provided: {'; '.join(failures)}.")
 
 
 async def _start_server(server: AnyServer) -> AnyServer:

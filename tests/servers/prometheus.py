@@ -8,7 +8,7 @@ from pathlib import Path
 
 import aiohttp
 from tests.servers.packages import install
-from tests.servers.process import CannotProvide, Process, first_of, free_port, private_folder
+from tests.servers.process import CannotProvide, Process, free_port, private_folder, start_first
 
 from dashwright.standalone import child
 
@@ -47,7 +47,7 @@ class HostPrometheus:
             ],
             account=account,
             output=self._folder / "server.log",
-            ends_by=signal.SIGTERM,
+            end_signal=signal.SIGTERM,
         )
 
     @property
@@ -79,7 +79,7 @@ class HostPrometheus:
 async def provide(targets: Sequence[str]) -> HostPrometheus:
     """Return a server by the first way that works."""
     methods: list[Callable[[], HostPrometheus]] = [lambda: HostPrometheus(_program(), targets), lambda: _install_server(targets)]
-    return await first_of("Prometheus", methods)
+    return await start_first("Prometheus", methods)
 
 
 def _install_server(targets: Sequence[str]) -> HostPrometheus:
@@ -88,10 +88,10 @@ def _install_server(targets: Sequence[str]) -> HostPrometheus:
 
 
 def _program() -> Path:
-    numbered = shutil.which("prometheus")
-    if numbered is None:
+    program = shutil.which("prometheus")
+    if program is None:
         raise CannotProvide("there is no program prometheus on this host")
-    return Path(numbered)
+    return Path(program)
 
 
 def _account() -> child.UnixAccount:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import aio_pika
 from tests.servers.container import Container
 from tests.servers.packages import install
-from tests.servers.process import CannotProvide, ExternalServer, Process, Server, first_of, free_port, private_folder
+from tests.servers.process import CannotProvide, ExternalServer, Process, Server, free_port, private_folder, start_first
 
 from dashwright.standalone import child
 
@@ -28,7 +28,7 @@ _PROGRAMS = [Path("/usr/lib/rabbitmq/bin")]
 _ERLANG_ARGUMENTS = "+sbwt none +sbwtdcpu none +sbwtdio none -rabbit dead_letter_worker_publisher_confirm_timeout 10000"
 
 
-class Private(Server, Protocol):
+class PrivateRabbitmq(Server, Protocol):
     """A broker that a test may stop and start."""
 
     @property
@@ -67,14 +67,14 @@ class HostRabbitmq:
         log = self._folder / "server.log"
         epmd = shutil.which("epmd") or "/usr/bin/epmd"
         self._epmd = Process(
-            [epmd, "-port", str(epmd_port)], account=self._account, output=log, ends_by=signal.SIGTERM, environment=environment
+            [epmd, "-port", str(epmd_port)], account=self._account, output=log, end_signal=signal.SIGTERM, environment=environment
         )
         self._server = Process(
-            [bin_dir / "rabbitmq-server"], account=self._account, output=log, ends_by=signal.SIGTERM, environment=environment
+            [bin_dir / "rabbitmq-server"], account=self._account, output=log, end_signal=signal.SIGTERM, environment=environment
         )
         self._epmd_port = epmd_port
         self._control = partial(
-            Process, account=self._account, output=self._folder / "control.log", ends_by=signal.SIGTERM, environment=environment
+            Process, account=self._account, output=self._folder / "control.log", end_signal=signal.SIGTERM, environment=environment
         )
         self._bin = bin_dir
 
@@ -156,14 +156,14 @@ async def provide() -> Server:
     return await provide_private(management=True)
 
 
-async def provide_private(*, management: bool = False) -> Private:
+async def provide_private(*, management: bool = False) -> PrivateRabbitmq:
     """Return a new RabbitMQ by the first way that works."""
-    methods: list[Callable[[], Private]] = [
+    methods: list[Callable[[], PrivateRabbitmq]] = [
         lambda: HostRabbitmq(programs(), management=management),
         ContainerRabbitmq,
         lambda: _install_server(management),
     ]
-    return await first_of("RabbitMQ", methods)
+    return await start_first("RabbitMQ", methods)
 
 
 def _install_server(management: bool) -> HostRabbitmq:

@@ -118,7 +118,7 @@ async def serving(
         [_PROGRAM, "-D", "-e", "-f", folder / "sshd_config"],
         account=child.current_account(),
         output=folder / "server.log",
-        ends_by=signal.SIGTERM,
+        end_signal=signal.SIGTERM,
     )
     try:
         await process.start(lambda: _listens(port))

@@ -1,4 +1,4 @@
-"""A new virtual host for each test, created through a broker's management API in some 10 ms."""
+"""A new virtual host for each test, created through a broker's management API in about 10 ms."""
 
 from secrets import token_hex
 from typing import Any

@@ -1,4 +1,4 @@
-"""Connections for notifications that outlive tests: a gateway opens two, which cost more processor time than the rest of its start."""
+"""Connections for notifications that outlive tests. A gateway opens two, which cost more processor time than the rest of its start."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
@@ -32,7 +32,7 @@ class _WarmConnection(asyncpg.Connection):
 
 
 class WarmListeners:
-    """Connections of the listeners over the database of ``lending_database``, which the next listeners borrow."""
+    """Connections to the database of ``lending_database``, which a listener borrows after another one has returned them."""
 
     def __init__(self, lending_database: Database) -> None:
         self._lending_database = lending_database

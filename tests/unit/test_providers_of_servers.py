@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.servers.process import CannotProvide, ExternalServer, first_of
+from tests.servers.process import CannotProvide, ExternalServer, start_first
 
 
 class FailingProvider(ExternalServer):
@@ -25,11 +25,11 @@ async def test_the_first_working_provider_is_used() -> None:
     """A provider that fails is cleaned up, and the next one is tried. Providers after the first that starts are not tried."""
     failing, working = FailingProvider("no Docker"), ExternalServer(url="here")
     providers: list[Callable[[], ExternalServer]] = [lambda: failing, lambda: working, lambda: pytest.fail("tried")]
-    assert await first_of("RabbitMQ", providers) is working
+    assert await start_first("RabbitMQ", providers) is working
     assert failing.removed
 
 
 async def test_the_error_names_what_each_provider_lacks() -> None:
     """The error without any working provider has the server and what each provider lacked."""
     with pytest.raises(CannotProvide, match=r"need RabbitMQ, .*: no programs; no Docker\.$"):
-        await first_of("RabbitMQ", [lambda: FailingProvider("no programs"), lambda: FailingProvider("no Docker")])
+        await start_first("RabbitMQ", [lambda: FailingProvider("no programs"), lambda: FailingProvider("no Docker")])

@@ -22,7 +22,7 @@ def previous_programs() -> Path:
 @pytest.fixture
 async def database_url(postgres_dsn: str, previous_programs: Path) -> AsyncIterator[str]:
     """Yield the URL of a database with the schema of the previous version."""
-    async with databases.fresh(postgres_dsn, "template0") as url:
+    async with databases.temporary_database(postgres_dsn, "template0") as url:
         await migrate(url, previous_programs)
         yield url
 

@@ -447,7 +447,7 @@ def basic(login: str, password: str) -> str:
 async def matrix(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AuthorizationMatrix]:
     """Yield one gateway, database and worker for the module. Failed logins are not limited, because some callers send wrong passwords."""
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
+        url = await stack.enter_async_context(databases.temporary_database(postgres_dsn, _template))
         # A request that times out has an unexpected status, so timeouts are long enough for a busy machine.
         timeouts = Timeouts(acquire=60, lock=60)
         database = await Database.open(url, application_name="test", min_size=1, max_size=MAX_CONCURRENT_REQUESTS, timeouts=timeouts)

@@ -70,7 +70,7 @@ class DescribedApi:
 async def described_api(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DescribedApi]:
     """Start a gateway and an expressions worker for the module, and generate its requests."""
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
+        url = await stack.enter_async_context(databases.temporary_database(postgres_dsn, _template))
         database = await Database.open(url, application_name="test", min_size=1, max_size=5)
         stack.push_async_callback(database.close)
         broker = MemoryBroker()

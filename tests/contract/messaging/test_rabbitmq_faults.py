@@ -9,7 +9,7 @@ import aio_pika
 import pytest
 from tests.contract.messaging.calls import CallFactory, HangingHandler, echo, pause
 from tests.contract.messaging.handlers import BlockingHandler, LoopClock, RecordingHandler
-from tests.servers.rabbitmq import Private
+from tests.servers.rabbitmq import PrivateRabbitmq
 
 from dashwright.common.errors import Unavailable
 from dashwright.common.messaging.amqp import AmqpBroker
@@ -39,7 +39,7 @@ async def retry_until_available(operation: Callable[[], object], seconds: float 
             return
 
 
-async def test_everything_works_again_after_an_outage_of_the_broker(private_rabbitmq: Private, topology: Topology) -> None:
+async def test_everything_works_again_after_an_outage_of_the_broker(private_rabbitmq: PrivateRabbitmq, topology: Topology) -> None:
     """While the broker is stopped, every call fails immediately as retryable; afterwards consuming, publishing and calls recover."""
     broker = AmqpBroker(private_rabbitmq.url, topology=topology, reconnect_interval=0.2)
     await broker.start()
@@ -80,7 +80,7 @@ async def test_everything_works_again_after_an_outage_of_the_broker(private_rabb
 
 
 @pytest.mark.faults
-async def test_a_broker_with_a_full_disk_is_unavailable(private_rabbitmq: Private, topology: Topology) -> None:
+async def test_a_broker_with_a_full_disk_is_unavailable(private_rabbitmq: PrivateRabbitmq, topology: Topology) -> None:
     """A broker that blocks publishers is unavailable within seconds, for publishers and for the readiness check, until it has room."""
     broker = AmqpBroker(private_rabbitmq.url, topology=topology)
     await broker.start()
