@@ -35,11 +35,11 @@ class BenchmarkHost(GiteaHost):
         """Return the folder of a bare repository with a name ``OWNER/NAME``."""
         return self.root / f"{name}.git"
 
-    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+    def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
         name = "/".join(path.split("/")[2:4])
         if self.folder(name).is_dir():
             self.repositories.setdefault(name, HostRepository(name))
-        return super()._call(method, path, sent)
+        return super()._handle(method, path, request_json)
 
     def _refs(self, name: str) -> dict[str, str]:
         # A git process for each delivery, as in the class above, would use processor time of the measured services.
