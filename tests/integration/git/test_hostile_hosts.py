@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from tests.integration.git.conftest import OpenRemote
-from tests.integration.git.test_ssh import remote as ssh_remote
+from tests.integration.git.test_ssh import ssh_remote
 from tests.servers import ssh
 from tests.servers.git import Fault, GitServer, git
 
@@ -27,7 +27,7 @@ HUGE_SIZE = 512 * 1024 * 1024
 
 
 def truncate_packs(server: GitServer, share: float) -> Fault:
-    """Return a fault that sends a share of each pack and then closes the connection, with or without a final chunk."""
+    """Return a fault that sends only a share of each pack."""
 
     async def handle(request: web.Request) -> web.StreamResponse | None:
         if not request.path.endswith("upload-pack"):
@@ -41,20 +41,20 @@ def truncate_packs(server: GitServer, share: float) -> Fault:
     return handle
 
 
-def make_large(server: GitServer) -> tuple[str, str]:
-    """Return two commits with files of 40 KB that do not compress."""
+def commit_large_files(server: GitServer) -> tuple[str, str]:
+    """Make two commits, each with a file of 40 KB that cannot be compressed. Return their hashes."""
     work_tree = server.create_repository("r.git")
     bodies = [hashlib.shake_256(str(number).encode()).digest(40_000) for number in range(2)]
     first, second = [work_tree.commit({f"{number}.json": body}) for number, body in enumerate(bodies)]
     return first, second
 
 
-@pytest.mark.parametrize("count", [1, 120])
+@pytest.mark.parametrize("count", [1, 120], ids=["one file", "many files"])
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
 async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, share: float, count: int) -> None:
     """After a truncated pack, the commits fetched before are kept, so that the next fetch does not repeat them.
 
-    Git keeps a pack of many objects as it is.
+    Git unpacks a pack of few objects, and stores one of many objects unchanged.
     """
     work_tree = server.create_repository("r.git")
     first = work_tree.commit({"0.json": hashlib.shake_256(b"0").digest(40_000)})
@@ -73,8 +73,8 @@ async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors,
 
 
 async def test_a_truncated_first_fetch_leaves_no_mirror(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """A truncated first pack leaves no mirror with parts of it."""
-    _, second = make_large(server)
+    """A truncated first pack leaves no parts, and the next fetch succeeds."""
+    _, second = commit_large_files(server)
     server.fault = truncate_packs(server, 0.5)
     with pytest.raises(SourceFailed, match="closed the connection"):
         await mirrors.fetch("uid", open_remote("r.git"), "main")
@@ -86,12 +86,12 @@ async def test_a_truncated_first_fetch_leaves_no_mirror(server: GitServer, mirro
 
 @pytest.fixture
 async def ssh_server(tmp_path: Path) -> AsyncIterator[ssh.SshServer]:
-    async with ssh.serving(tmp_path / "ssh") as serving:
-        yield serving
+    async with ssh.serving(tmp_path / "ssh") as server:
+        yield server
 
 
 async def test_a_fetch_succeeds_after_the_server_died_during_a_transfer(ssh_server: ssh.SshServer, mirrors: Mirrors) -> None:
-    """The program of the server ends with an incomplete pack; the next fetch succeeds."""
+    """If the server's program ends with an incomplete pack, the fetch fails, and the next one succeeds."""
     sha = ssh_server.create_repository("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
     repository = ssh_server.folder / "repositories" / "team.git"
     largest_object = max((repository / "objects").glob("[0-9a-f][0-9a-f]/*"), key=lambda path: path.stat().st_size)
@@ -146,8 +146,8 @@ async def test_a_delta_that_unpacks_to_any_size_is_refused(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A small delta of a huge file needs more memory than git may have. The commits fetched before are kept."""
-    work = server.create_repository("r.git")
-    first = work.commit({"a.json": "{}"})
+    work_tree = server.create_repository("r.git")
+    first = work_tree.commit({"a.json": "{}"})
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     repository = server.root / "r.git"
@@ -190,7 +190,7 @@ def object_header(object_type: int, size: int) -> bytes:
     return bytes([first]) if size < 16 else bytes([first | 0x80]) + variable_integer(size >> 4)
 
 
-async def test_git_that_the_system_ends_is_reported(
+async def test_git_that_the_system_kills_is_reported(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A git program that is killed because the memory is used up is reported as too large, and the mirror is kept."""
@@ -199,17 +199,17 @@ async def test_git_that_the_system_ends_is_reported(
     assert fetched is not None
     await open_remote("r.git").head("main", mirrors.ensure_root())
     monkeypatch.setattr(memory, "limited_command", lambda: "kill -9 $$")
-    remote = replace(open_remote("r.git"), program=CheckedProgram())
+    remote = replace(open_remote("r.git"), program=UncheckedProgram())
     with pytest.raises(TooLarge, match="git needs more memory than the jobs worker has"):
         await mirrors.fetch("uid", remote, "main")
     assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
 
 
-class CheckedProgram(GitProgram):
+class UncheckedProgram(GitProgram):
     """A git program whose version is not checked."""
 
     async def require(self, directory: Path) -> None:
-        """Return."""
+        """Accept every version."""
 
 
 async def test_a_branch_of_a_missing_commit_is_named(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
@@ -223,7 +223,7 @@ async def test_a_branch_of_a_missing_commit_is_named(server: GitServer, mirrors:
     assert fetched.sha == sha
 
 
-def showing_pages(body: bytes, *, except_for: str = "") -> Fault:
+def respond_with_page(body: bytes, *, except_for: str = "") -> Fault:
     """Return a fault that responds with a page to every request, except those whose path begins with ``except_for``."""
 
     async def handle(request: web.Request) -> web.Response | None:
@@ -233,12 +233,12 @@ def showing_pages(body: bytes, *, except_for: str = "") -> Fault:
     return handle
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b"<html>\n<body>\n"])
+@pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b"<html>\n<body>\n"], ids=["empty", "one line", "two lines"])
 async def test_a_page_does_not_count_as_an_empty_repository(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, body: bytes
 ) -> None:
     """A web page in place of a repository is reported, although git takes some pages for an empty list of branches."""
-    server.fault = showing_pages(body)
+    server.fault = respond_with_page(body)
     with pytest.raises(NotFound, match="no repository at this address"):
         await open_remote("r").head("main", mirrors.ensure_root())
     with pytest.raises(NotFound, match="no repository at this address"):
@@ -248,15 +248,15 @@ async def test_a_page_does_not_count_as_an_empty_repository(
 async def test_the_suffix_is_tried_if_the_address_shows_a_page(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If a host shows a page at the address of a repository, the address with ``.git`` is tried."""
     sha = server.create_repository("r.git").commit({"a.json": "1"})
-    server.fault = showing_pages(b"<html>The repository r</html>", except_for="/r.git")
+    server.fault = respond_with_page(b"<html>The repository r</html>", except_for="/r.git")
     assert await open_remote("r").head("main", mirrors.ensure_root()) == sha
 
 
-@pytest.mark.parametrize("object_name", ["main:a.json", "main^{tree}"])
+@pytest.mark.parametrize("object_name", ["main:a.json", "main^{tree}"], ids=["file", "directory"])
 async def test_a_branch_that_is_not_a_commit_is_an_error(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, object_name: str
 ) -> None:
-    """A branch of a file or directory is an error of the branch. The mirror is kept, and serves other branches."""
+    """A branch that points to a file or directory is refused. The mirror is kept with its other branches."""
     sha = server.create_repository("r.git").commit({"a.json": "1"})
     folder = server.folder("r.git")
     (folder / "refs/heads/odd").write_text(git(folder, "rev-parse", object_name) + "\n")
@@ -267,7 +267,7 @@ async def test_a_branch_that_is_not_a_commit_is_an_error(
     assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 2], ids=["v0", "v2"])
 async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
     """The commits that a host with a shallow history has are fetched, also those that are added later."""
     server.newest_protocol = version
@@ -304,7 +304,7 @@ def limit_memory(monkeypatch: pytest.MonkeyPatch, megabytes: int) -> None:
 async def test_endless_branches_are_not_read(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host that sends branches without end is given up when the memory of the git program is used up."""
+    """An endless list of branches is an error as soon as the git program has used up its memory."""
     limit_memory(monkeypatch, 64)
     newest = server.create_repository("r.git").commit({"a.json": "1"})
     assert await open_remote("r.git").head("main", mirrors.ensure_root()) == newest
@@ -313,9 +313,9 @@ async def test_endless_branches_are_not_read(
         await open_remote("r.git").head("main", mirrors.ensure_root())
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 2], ids=["v0", "v2"])
 async def test_lists_of_many_branches_are_limited(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
-    """One branch of 10,001 is fetched alone; lists and errors have a limit."""
+    """One of 10,001 branches is fetched without the others. At most 10,000 are listed, and errors name few of them."""
     server.newest_protocol = version
     work_tree = server.create_repository("r.git")
     sha = work_tree.commit({"a.json": "{}"})
@@ -345,14 +345,14 @@ async def test_a_path_that_is_not_a_directory_has_advice(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, name: str, advice: str
 ) -> None:
     """The error for a synced path that is a file, link or submodule says which of them it is and what to do."""
-    work = server.create_repository("r.git")
-    work.commit({"real/a.json": "1", "file": "1"})
-    (work.folder / "link").symlink_to("real")
-    git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{7:040x},submodule")
-    git(work.folder, "commit", "--quiet", "-m", "submodule")
-    git(work.folder, "add", "link")
-    git(work.folder, "commit", "--quiet", "-m", "link")
-    git(work.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"real/a.json": "1", "file": "1"})
+    (work_tree.folder / "link").symlink_to("real")
+    git(work_tree.folder, "update-index", "--add", "--cacheinfo", f"160000,{7:040x},submodule")
+    git(work_tree.folder, "commit", "--quiet", "-m", "submodule")
+    git(work_tree.folder, "add", "link")
+    git(work_tree.folder, "commit", "--quiet", "-m", "link")
+    git(work_tree.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     with pytest.raises(BadRequest) as raised:

@@ -67,14 +67,14 @@ async def test_each_file_has_the_newest_commit_that_changed_it(work_tree: WorkTr
         for path in paths[:-1]
     }
     assert (changes["a.json"].milliseconds, changes["a.json"].author) == (1_700_000_000_000, "Anna Ä")
-    below = GitCheckout(commit, "deep")
+    deep_checkout = GitCheckout(commit, "deep")
     name = ODD_PATH.removeprefix("deep/")
-    assert await below.last_changes([name]) == {name: changes[ODD_PATH]}
-    assert await below.last_changes([]) == {}
+    assert await deep_checkout.last_changes([name]) == {name: changes[ODD_PATH]}
+    assert await deep_checkout.last_changes([]) == {}
 
 
 async def test_one_walk_serves_all_lists_of_a_commit(work_tree: WorkTree, fetch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last change of a single file is always found; for many files, only the newest commits are examined."""
+    """All lists of a commit share one walk over its newest commits. For a single file, the whole history is searched."""
     work_tree.commit({"a.json": "1", "b.json": "1"})
     work_tree.commit({"b.json": "2"})
     commit, changes = await fetch(), LastChanges()
@@ -99,9 +99,9 @@ async def test_a_failed_walk_does_not_fail_the_list(work_tree: WorkTree, fetch: 
     work_tree.commit({"a.json": "1"})
     commit = await fetch()
 
-    async def late(*_: Any, **__: Any) -> bytes:
+    async def time_out(*_: Any, **__: Any) -> bytes:
         await asyncio.sleep(0)
         raise SourceFailed("the git host did not respond within 5 s")
 
-    monkeypatch.setattr(command, "run", late)
+    monkeypatch.setattr(command, "run", time_out)
     assert await LastChanges().get(commit, ["a.json", "b.json"]) == {}

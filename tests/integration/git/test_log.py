@@ -1,4 +1,4 @@
-"""The log of a mirror is bounded for commits with any content."""
+"""The log of a mirror, and its limits for commits of any content."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def commit(repository: pygit2.Repository, message: str, *, time: int, author_nam
 
 
 async def test_the_log_has_the_newest_commits(tmp_path: Path) -> None:
-    """The log has the newest commits up to the limit, also if all of them are of the same second."""
+    """The log has the newest commits up to the limit, newest first, even if all of them were made in the same second."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     names = [commit(repository, str(index), time=1_700_000_000) for index in range(MAX_ITEMS + 5)]
     entries = await log(Commit(tmp_path, names[-1]), "")
@@ -31,12 +31,12 @@ async def test_the_log_has_the_newest_commits(tmp_path: Path) -> None:
 
 
 async def test_a_common_parent_is_listed_once(tmp_path: Path) -> None:
-    """The common parent of two branches follows both, although it is the last."""
+    """The common parent of two branches is listed once, after both of them."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     first = commit(repository, "first", time=1_700_000_000)
-    tree, author_name = repository[first].peel(pygit2.Tree).id, pygit2.Signature("A", "a@example.org", 1_700_000_001, 0)
-    branch_commits = [repository.create_commit(None, author_name, author_name, name, tree, [first]) for name in ("left", "right")]
-    merged = repository.create_commit(None, author_name, author_name, "merged", tree, branch_commits)
+    tree, signature = repository[first].peel(pygit2.Tree).id, pygit2.Signature("A", "a@example.org", 1_700_000_001, 0)
+    branch_commits = [repository.create_commit(None, signature, signature, name, tree, [first]) for name in ("left", "right")]
+    merged = repository.create_commit(None, signature, signature, "merged", tree, branch_commits)
     entries = await log(Commit(tmp_path, str(merged)), "")
     assert [item.message for item in entries] == ["merged", "left", "right", "first"]
 
@@ -60,8 +60,8 @@ async def test_a_mirror_without_a_commit_is_damaged(tmp_path: Path) -> None:
         await log(Commit(tmp_path, "0" * 39 + "1"), "")
 
 
-async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log ends at a commit that is too large to be loaded, wherever that commit is in the history."""
+async def test_a_commit_too_large_to_be_loaded_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log raises TooLarge if a commit is too large to be loaded, wherever that commit is in the history."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     names = [commit(repository, message, time=1_700_000_000) for message in ("first", "x" * 2000, "last")]
     monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
@@ -77,21 +77,21 @@ async def test_names_are_truncated(tmp_path: Path) -> None:
     assert [author.name for author in entry.authors] == ["A" * 200, "B" * 200]
 
 
-@pytest.mark.skipif(not _MEMORY.exists(), reason="this system does not tell what a process has in memory")
-def test_commits_that_wait_are_not_in_memory(tmp_path: Path) -> None:
+@pytest.mark.skipif(not _MEMORY.exists(), reason="this system does not report the memory of a process")
+def test_pending_commits_are_not_in_memory(tmp_path: Path) -> None:
     """Only the ids of pending commits are in memory, because a commit may have thousands of ancestors of many megabytes."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
-    tree, author_name = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
-    before = [repository.create_commit(None, author_name, author_name, f"{index}" + "x" * 1_000_000, tree, []) for index in range(200)]
-    merged = repository.create_commit(None, author_name, author_name, "merged", tree, before)
+    tree, signature = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
+    parents = [repository.create_commit(None, signature, signature, f"{index}" + "x" * 1_000_000, tree, []) for index in range(200)]
+    merged = repository.create_commit(None, signature, signature, "merged", tree, parents)
     result = objects.history(pygit2.Repository(str(tmp_path)), str(merged))
     next(result)
-    resident = _resident()
+    resident_bytes = _resident_bytes()
     next(result)
     # The messages of the 200 parents together have 200 MB.
-    assert _resident() - resident < 100_000_000
+    assert _resident_bytes() - resident_bytes < 100_000_000
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     """Return the resident memory of this process in bytes."""
     return int(_MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

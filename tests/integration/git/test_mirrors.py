@@ -68,7 +68,7 @@ async def test_a_deleted_branch_is_reported(server: GitServer, mirrors: Mirrors,
 
 
 async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """After a forced push the branch is where the host has it; former commits are no longer ancestors."""
+    """After a forced push, the mirror has the host's new commit, and the former one is no longer an ancestor."""
     work_tree = server.create_repository("r.git")
     work_tree.commit({"a.json": "1"})
     old = work_tree.commit({"a.json": "2"})
@@ -82,7 +82,7 @@ async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors
 
 
 async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """Neither the folder nor an error contains the token."""
+    """The token authenticates a fetch. Neither the mirror nor an error contains it."""
     server.create_repository("r.git").commit({"a.json": "{}"})
     server.token = TOKEN
     commit = await mirrors.fetch("uid", open_remote("r.git", TOKEN), "main")
@@ -97,37 +97,39 @@ async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mi
 
 @pytest.mark.parametrize("damage", ["missing head", "damaged pack", "no objects", "invalid head"])
 async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, damage: str) -> None:
-    """If any file of a mirror is missing or damaged, the next fetch still returns the commit."""
+    """If files of a mirror are missing or damaged, the next fetch still returns the newest commit with all files."""
     work_tree = server.create_repository("r.git")
-    work_tree.commit({f"{index}.json": str(index) * 100 for index in range(50)})
+    # Git stores a pack unchanged only if it has at least a hundred objects.
+    work_tree.commit({f"{index}.json": str(index) * 100 for index in range(120)})
     commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
-    packs = list((commit.mirror_path / "objects" / "pack").glob("*.pack"))
-    if damage == "missing head":
-        (commit.mirror_path / "HEAD").unlink()
-    elif damage == "damaged pack" and packs:
-        packs[0].chmod(0o600)
-        packs[0].write_bytes(b"PACK nothing")
-    elif damage == "no objects":
-        shutil.rmtree(commit.mirror_path / "objects")
-    else:
-        (commit.mirror_path / "HEAD").write_text("no reference")
+    match damage:
+        case "missing head":
+            (commit.mirror_path / "HEAD").unlink()
+        case "damaged pack":
+            (pack,) = (commit.mirror_path / "objects" / "pack").glob("*.pack")
+            pack.chmod(0o600)
+            pack.write_bytes(b"PACK nothing")
+        case "no objects":
+            shutil.rmtree(commit.mirror_path / "objects")
+        case "invalid head":
+            (commit.mirror_path / "HEAD").write_text("no reference")
     newer = work_tree.commit({"new.json": "{}"})
     repeated = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert repeated is not None
     assert repeated.sha == newer
-    assert len(await GitCheckout(repeated).entries()) == 51
+    assert len(await GitCheckout(repeated).entries()) == 121
 
 
 async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """Concurrent fetches all return the commit."""
+    """Concurrent fetches of a new mirror all return the commit."""
     sha = server.create_repository("r.git").commit({"a.json": "{}"})
     commits = await asyncio.gather(*(mirrors.fetch("uid", open_remote("r.git"), "main") for _ in range(4)))
     assert {commit.sha for commit in commits if commit is not None} == {sha}
 
 
 async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, open_remote: OpenRemote) -> None:
-    """The download is ended, and the error names the setting."""
+    """A repository with more bytes than the limit is refused, and the error names the setting."""
     server.create_repository("r.git").commit({"big.bin": os.urandom(200_000)})
     small_mirrors = Mirrors(tmp_path / "small", max_bytes=100_000)
     with pytest.raises(TooLarge, match="DASHWRIGHT_REPOSITORY_BYTES"):
@@ -152,13 +154,13 @@ async def test_a_refusal_of_the_host_is_one_sentence(
 
 
 async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """The target of a redirect is not a checked address, so the error names it."""
+    """A redirect is an error, because the address of its target was not checked."""
     server.create_repository("r.git").commit({"a.json": "{}"})
 
-    async def elsewhere(request: web.Request) -> web.StreamResponse:
+    async def redirect(request: web.Request) -> web.StreamResponse:
         return web.Response(status=301, headers={"Location": f"http://localhost:{server.port}{request.path_qs}"})
 
-    server.fault = elsewhere
+    server.fault = redirect
     with pytest.raises(DashwrightError):
         await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert len(server.requests) == 1
@@ -176,11 +178,11 @@ async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, open
     server.create_repository("r.git").commit({"a.json": "{}"})
     released = asyncio.Event()
 
-    async def say_nothing(_: web.Request) -> web.StreamResponse:
+    async def respond_late(_: web.Request) -> web.StreamResponse:
         await released.wait()
         return web.Response()
 
-    server.fault = say_nothing
+    server.fault = respond_late
     try:
         with pytest.raises(SourceFailed, match="within 1 s"):
             await mirrors.fetch("uid", open_remote("r.git", seconds=1), "main")
@@ -192,7 +194,7 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
     """A broken connection is reported, and the next fetch succeeds."""
     sha = server.create_repository("r.git").commit({"a.json": "{}"})
 
-    async def break_off(request: web.Request) -> web.StreamResponse | None:
+    async def abort_connection(request: web.Request) -> web.StreamResponse | None:
         if not request.path.endswith("upload-pack"):
             return None
         response = web.StreamResponse(headers={"Content-Type": "application/x-git-upload-pack-result", "Content-Length": "1000"})
@@ -202,7 +204,7 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
         request.transport.abort()
         return response
 
-    server.fault = break_off
+    server.fault = abort_connection
     with pytest.raises(SourceFailed):
         await mirrors.fetch("uid", open_remote("r.git"), "main")
     server.fault = None
@@ -214,15 +216,19 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
 async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """Mirrors of deleted repositories are deleted, and those of other repositories are kept."""
     server.create_repository("r.git").commit({"a.json": "{}"})
-    commits = [await mirrors.fetch(uid, open_remote("r.git"), "main") for uid in ("stays", "goes")]
-    assert await mirrors.keep_only(["stays"]) == 1
+    commits = [await mirrors.fetch(uid, open_remote("r.git"), "main") for uid in ("kept", "deleted")]
+    assert await mirrors.keep_only(["kept"]) == 1
     assert [commit is not None and commit.mirror_path.exists() for commit in commits] == [True, False]
-    assert await mirrors.keep_only(["stays"]) == 0
+    assert await mirrors.keep_only(["kept"]) == 0
 
 
-@pytest.mark.parametrize("host", ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"])
+@pytest.mark.parametrize(
+    "host",
+    ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"],
+    ids=["escaped dot", "not ASCII", "hyphen first", "zone"],
+)
 async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors, host: str) -> None:
-    """The connection must be to the host that was checked. Otherwise, another host could get the token."""
+    """A name that two programs may read differently is refused, because another host than the checked one could get the token."""
     resolver = HostResolver(AllowedHosts.parse(["10.0.0.0/8", "127.0.0.0/8"]), "the repository's")
     remote = Remote(f"http://{f'[{host}]' if ':' in host else host}:{server.port}/r.git", TOKEN, resolver)
     with pytest.raises(BadRequest, match="plain letters"):
@@ -263,7 +269,7 @@ async def test_processes_that_outlive_git_are_ended(tmp_path: Path) -> None:
 
 async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither configuration files of users nor environment variables of git have an effect."""
-    (tmp_path / ".gitconfig").write_text("[user]\n\tname = somebody\n")
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Test\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_DIR", str(tmp_path))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
@@ -282,13 +288,13 @@ async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch
         ("fatal: repository 'https://h/x/' not found", NotFound),
         ("", SourceFailed),
     ],
-    ids=["name", "certificate", "token", "missing", "nothing"],
+    ids=["unknown host", "certificate", "token", "missing repository", "no message"],
 )
 def test_errors_of_git_contain_no_secrets(stderr: str, error: type[DashwrightError]) -> None:
-    created = error_for(stderr)
-    assert type(created) is error
-    assert "pw" not in created.message
-    assert created.message
+    failure = error_for(stderr)
+    assert type(failure) is error
+    assert "pw" not in failure.message
+    assert failure.message
 
 
 def test_a_disguised_secret_is_redacted() -> None:
@@ -331,7 +337,7 @@ async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirro
 
 
 async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """If an ancestor is missing, the mirror is recreated, without an examination of its other objects."""
+    """If an ancestor is missing, the mirror is damaged, and the next fetch recreates it."""
     work_tree = server.create_repository("r.git")
     first, missing_ancestor, *_ = [work_tree.commit({"a.json": text}) for text in "1234"]
     commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
@@ -347,7 +353,7 @@ async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors:
 async def test_mirrors_are_maintained(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packs of many fetches become one, leftovers of a killed program are deleted, and the copy is read as before."""
+    """Maintenance merges the packs of many fetches, deletes leftovers of a killed program, and keeps all files."""
     monkeypatch.setitem(mirrors_module._GC_SETTINGS, "gc.auto", "1")
     work_tree = server.create_repository("r.git")
     for index in range(3):

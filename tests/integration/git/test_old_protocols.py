@@ -1,4 +1,4 @@
-"""Hosts that speak only the versions 0 and 1 of git's protocol, without the abilities that version 2 always has."""
+"""Hosts that speak only the version 0 and 1 of git's protocol, remove_capability the capabilities that version 2 always has."""
 
 from datetime import UTC, datetime
 
@@ -16,14 +16,14 @@ EVE = GitIdentity("Eve", "eve@example.org")
 
 
 @pytest.fixture(params=[0, 1, 2], ids=["v0", "v1", "v2"])
-def versions(request: pytest.FixtureRequest, server: GitServer) -> int:
-    """Let the server speak a version, with filters and requests of arbitrary commits disabled."""
-    server.newest_protocol = request.param
+def version(request: pytest.FixtureRequest, server: GitServer) -> int:
+    """Limit the version of git's protocol that the server speaks, and return that version."""
     version: int = request.param
+    server.newest_protocol = version
     return version
 
 
-def without(capability: str, server: GitServer) -> Fault:
+def remove_capability(capability: str, server: GitServer) -> Fault:
     """Return a fault that removes a capability from the server's list of references."""
 
     async def handle(request: web.Request) -> web.StreamResponse | None:
@@ -34,21 +34,21 @@ def without(capability: str, server: GitServer) -> Fault:
         lines, remaining = [], body
         while remaining:
             length = int(remaining[:4], 16) or 4
-            lines.append(_without(remaining[4:length], capability.encode()) if int(remaining[:4], 16) else b"0000")
+            lines.append(_remove_from_line(remaining[4:length], capability.encode()) if int(remaining[:4], 16) else b"0000")
             remaining = remaining[length:]
         return web.Response(body=b"".join(lines), headers={"Content-Type": response.headers["Content-Type"]})
 
     return handle
 
 
-def _without(line: bytes, capability: bytes) -> bytes:
-    head, nul, capabilities = line.partition(b"\0")
+def _remove_from_line(line: bytes, capability: bytes) -> bytes:
+    reference, nul, capabilities = line.partition(b"\0")
     remaining = b" ".join(word for word in capabilities.rstrip(b"\n").split(b" ") if not word.startswith(capability))
-    text = head + nul + remaining + b"\n" if nul else line
+    text = reference + nul + remaining + b"\n" if nul else line
     return f"{len(text) + 4:04x}".encode() + text
 
 
-async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
+async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
     """Fetches, pushes and lists work in every version."""
     work_tree = server.create_repository("r.git")
     work_tree.commit({"a.json": "1"})
@@ -67,8 +67,8 @@ async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirr
     assert await mirrors.fetch("uid", remote, "main") == pushed
 
 
-async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
-    """A rollback with a new mirror finds its commit on the branches of a host that sends no single commits."""
+async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
+    """A rollback with a new mirror finds its commit in the histories of the branches, even if the host sends no single commits."""
     work_tree = server.create_repository("r.git")
     first = work_tree.commit({"a.json": "1"})
     work_tree.commit({"a.json": "2"})
@@ -81,8 +81,8 @@ async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mi
         assert await fetched.descends_from(first)
 
 
-async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
-    """A host that has rewritten its branch and forgotten the old commit is named in the error."""
+async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
+    """If the host has rewritten its branch and deleted the old commit, the error names the commit."""
     work_tree = server.create_repository("r.git")
     lost_commit = work_tree.commit({"a.json": "1"})
     (work_tree.folder / "a.json").write_text("2")
@@ -95,15 +95,15 @@ async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors
 
 @pytest.mark.parametrize("branch", ["", "main"])
 async def test_older_protocols_need_the_branch_of_the_first_commit(
-    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int, branch: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int, branch: str
 ) -> None:
-    """With version 2, the host reveals the branch of an empty repository; with older versions, the spec must name it."""
+    """With version 2, the host reveals the branch of an empty repository; with older version, the spec must name it."""
     server.create_repository("r.git")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/main")
     remote = open_remote("r.git")
     assert await mirrors.fetch("uid", remote, branch) is None
     change = BranchChange(branch, "", "", [CommitDraft([Edit("a.json", b"1", None)], EVE, "first", datetime.now(UTC))])
-    if versions < 2 and not branch:
+    if version < 2 and not branch:
         with pytest.raises(BadRequest, match=r"does not reveal .* name it in spec\.githost\.branch"):
             await commit(mirrors, "uid", remote, change)
         return
@@ -114,7 +114,7 @@ async def test_older_protocols_need_the_branch_of_the_first_commit(
 async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If the host sends the commit of HEAD but not its branch, the only branch with this commit is used."""
     server.newest_protocol = 0
-    server.fault = without("symref=", server)
+    server.fault = remove_capability("symref=", server)
     work_tree = server.create_repository("r.git")
     first = work_tree.commit({"a.json": "1"})
     remote = open_remote("r.git")
@@ -127,11 +127,11 @@ async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirr
         await remote.default_branch(mirrors.ensure_root())
 
 
-async def test_a_minimal_server_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """A server without the abilities that newer versions added is read and written."""
+async def test_a_server_without_newer_capabilities_is_read(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
+    """A server that lacks one of the capabilities which newer version of git added is read."""
     server.newest_protocol = 0
     for capability in ("ofs-delta", "side-band", "thin-pack", "no-done", "shallow", "deepen"):
-        server.fault = without(capability, server)
+        server.fault = remove_capability(capability, server)
         name = f"{capability}.git"
         work_tree = server.create_repository(name)
         work_tree.commit({"a.json": "1"})

@@ -1,4 +1,4 @@
-"""Repositories as the worker opens and changes them: by their type, at any ref, with the settings in force."""
+"""Repositories as the worker opens and changes them: by their type, at any ref, with its settings."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from dashwright.common.settings import load
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.domain.hosting import PullRequest
 from dashwright.jobs_worker.domain.objects import Edit, GitIdentity, Repository
-from dashwright.jobs_worker.ports import Checkouts as Port
+from dashwright.jobs_worker.ports import Checkouts
 
 EVE = GitIdentity("Eve", "eve@example.org")
 CIPHER = SecretCipher.from_keys("of tests only")
@@ -32,14 +32,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
 
 
 @pytest.fixture
-async def behind_tls(tmp_path: Path, certificate: ServerCertificate) -> AsyncIterator[GitServer]:
+async def tls_server(tmp_path: Path, certificate: ServerCertificate) -> AsyncIterator[GitServer]:
     root = tmp_path / "encrypted"
     root.mkdir()
-    async with git.serving(root, key_and_certificate=certificate.key_and_certificate) as serving:
-        yield serving
+    async with git.serving(root, key_and_certificate=certificate.key_and_certificate) as server:
+        yield server
 
 
-def worker(folder: Path, **settings: Any) -> Port:
+def open_checkouts(folder: Path, **settings: Any) -> Checkouts:
     return RepositoryCheckouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), CIPHER)
 
 
@@ -49,7 +49,7 @@ def hosted_repository(server: GitServer, branch: str = "main", token: str = "") 
     return Repository("default", "team", "uid", 1, _spec("githost", block))
 
 
-def local(path: str = "team") -> Repository:
+def local_repository(path: str = "team") -> Repository:
     return Repository("default", "team", "uid", 1, _spec("local", {"path": path}))
 
 
@@ -59,58 +59,61 @@ def _spec(type_: str, block: dict[str, Any]) -> RepositorySpec:
 
 
 async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path) -> None:
-    """The ref is the own branch, another one or an earlier commit; any other is an error."""
+    """A ref may be the own branch, another branch or an earlier commit. Any other ref is an error."""
     work_tree = server.create_repository("r.git")
     first = work_tree.commit({"a.json": "1"})
     second = work_tree.commit({"a.json": "2"})
     side_commit = work_tree.commit({"a.json": "3"}, branch="side")
-    opened = worker(tmp_path)
+    checkouts = open_checkouts(tmp_path)
     for ref, commit, body in (("", second, b"2"), ("side", side_commit, b"3"), (first, first, b"1"), ("main", second, b"2")):
-        checkout = await opened.at(hosted_repository(server), ref)
+        checkout = await checkouts.at(hosted_repository(server), ref)
         assert checkout is not None
         assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
     for ref in ("none", "0" * 40):
         with pytest.raises(NotFound):
-            await opened.at(hosted_repository(server), ref)
+            await checkouts.at(hosted_repository(server), ref)
     with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
-        await opened.at(hosted_repository(server), "-x")
+        await checkouts.at(hosted_repository(server), "-x")
 
 
 async def test_a_commit_of_the_mirror_is_read_without_the_host(server: GitServer, tmp_path: Path) -> None:
-    """A page has a picture for each panel, all at the commit of the page. Commits of other branches' histories remain unknown."""
+    """Heads of fetched branches, and ancestors of the own branch, are read without requests: a page has many pictures of one commit.
+
+    An older commit of another branch is unknown.
+    """
     work_tree = server.create_repository("r.git")
     first = work_tree.commit({"a.json": "1"})
     second = work_tree.commit({"a.json": "2"})
     older_side_commit = work_tree.commit({"a.json": "3"}, branch="side")
     side_commit = work_tree.commit({"a.json": "4"}, branch="side")
-    opened = worker(tmp_path)
-    assert await opened.at(hosted_repository(server), "") is not None
-    assert await opened.at(hosted_repository(server), "side") is not None
+    checkouts = open_checkouts(tmp_path)
+    assert await checkouts.at(hosted_repository(server), "") is not None
+    assert await checkouts.at(hosted_repository(server), "side") is not None
     server.requests.clear()
     for commit, body in ((second, b"2"), (first, b"1"), (side_commit, b"4")):
-        checkout = await opened.at(hosted_repository(server), commit)
+        checkout = await checkouts.at(hosted_repository(server), commit)
         assert checkout is not None
         assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
     assert server.requests == []
     with pytest.raises(NotFound):
-        await opened.at(hosted_repository(server), older_side_commit)
+        await checkouts.at(hosted_repository(server), older_side_commit)
 
 
 async def test_a_commit_of_a_damaged_mirror_is_fetched_again(server: GitServer, tmp_path: Path) -> None:
-    """A request for a commit repairs the mirror like one for a branch."""
+    """A request for a commit repairs a damaged mirror, like a request for a branch."""
     commit = server.create_repository("r.git").commit({"a.json": "1"})
-    opened = worker(tmp_path)
-    assert await opened.at(hosted_repository(server), "") is not None
-    for packed in (tmp_path / "git").glob("*/objects/*/*"):
-        packed.unlink()
-    checkout = await opened.at(hosted_repository(server), commit)
+    checkouts = open_checkouts(tmp_path)
+    assert await checkouts.at(hosted_repository(server), "") is not None
+    for object_path in (tmp_path / "git").glob("*/objects/*/*"):
+        object_path.unlink()
+    checkout = await checkouts.at(hosted_repository(server), commit)
     assert checkout is not None
     assert checkout.open_reader()("a.json").body == b"1"
 
 
-@pytest.mark.parametrize("refusal", [0, 401, 403, 404])
+@pytest.mark.parametrize("refusal", [0, 401, 403, 404], ids=["not refused", "401", "403", "404"])
 async def test_commits_that_are_only_in_a_fork_are_read_there(server: GitServer, tmp_path: Path, refusal: int) -> None:
-    """The fork is read at the same host with the token, or without it if the host refuses the token there."""
+    """A fork is read at the same host with the token, or without it if the host refuses the token for the fork."""
     server.create_repository("team/boards").commit({"a.json": "1"})
     head = server.create_repository("stranger/boards").commit({"a.json": "2"}, branch="change")
 
@@ -122,69 +125,69 @@ async def test_commits_that_are_only_in_a_fork_are_read_there(server: GitServer,
     token = base64.b64encode(CIPHER.encrypt("of the repository only", token_owner("default", "team"))).decode()
     block = {"url": server.url("team/boards"), "branch": "main", "encryptedToken": token}
     repository = Repository("default", "team", "uid", 1, _spec("githost", block))
-    opened = RepositoryCheckouts(load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8"), CIPHER)
+    checkouts = RepositoryCheckouts(load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8"), CIPHER)
     request = PullRequest(7, "T", "", True, False, "main", "change", head[:12], True, 1, "refs/heads/change", "stranger/boards")
-    checkout = await opened.at_pull_request(repository, request)
+    checkout = await checkouts.at_pull_request(repository, request)
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (head, b"2")
     with pytest.raises(NotFound):
-        await opened.at_pull_request(repository, replace(request, fork_path="missing/boards"))
+        await checkouts.at_pull_request(repository, replace(request, fork_path="missing/boards"))
 
 
 async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -> None:
     """A change is visible immediately, also to other workers that share the folder."""
     server.create_repository("r.git")
-    opened = worker(tmp_path)
-    assert await opened.at(hosted_repository(server), "") is None
-    first = await opened.commit(hosted_repository(server), "", "", [Edit("a.json", b"1", None)], EVE, "first")
-    second = await opened.commit(hosted_repository(server), first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    checkouts = open_checkouts(tmp_path)
+    assert await checkouts.at(hosted_repository(server), "") is None
+    first = await checkouts.commit(hosted_repository(server), "", "", [Edit("a.json", b"1", None)], EVE, "first")
+    second = await checkouts.commit(hosted_repository(server), first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
     assert second.open_reader()("a.json").body == b"1"
     server.requests.clear()
     assert await second.difference_since(first.commit) is not None
     assert server.requests == []
-    repeated = await worker(tmp_path).at(hosted_repository(server), "")
+    repeated = await open_checkouts(tmp_path).at(hosted_repository(server), "")
     assert repeated is not None
     assert repeated.commit == second.commit
     with pytest.raises(Conflict):
-        await opened.commit(hosted_repository(server), first.commit, "", [Edit("c.json", b"", None)], EVE, "late")
+        await checkouts.commit(hosted_repository(server), first.commit, "", [Edit("c.json", b"", None)], EVE, "late")
     with pytest.raises(BadRequest):
-        await opened.commit(hosted_repository(server), second.commit, "a..b", [Edit("c.json", b"", None)], EVE, "odd")
+        await checkouts.commit(hosted_repository(server), second.commit, "a..b", [Edit("c.json", b"", None)], EVE, "odd")
 
 
 async def test_a_local_folder_is_changed_in_place(tmp_path: Path) -> None:
-    """A local folder has no branches and must be permitted."""
+    """A local folder is changed in place. It has no branches, and must be permitted."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
-    opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
-    checkout = await opened.commit(local(), "", "", [Edit("d/a.json", b"1", None)], EVE, "")
+    checkouts = open_checkouts(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
+    checkout = await checkouts.commit(local_repository(), "", "", [Edit("d/a.json", b"1", None)], EVE, "")
     assert checkout.commit == ""
     assert checkout.open_reader()("d/a.json").body == b"1"
-    assert await opened.at(local(), "") is not None
+    assert await checkouts.at(local_repository(), "") is not None
     with pytest.raises(BadRequest, match="no branches"):
-        await opened.at(local(), "main")
+        await checkouts.at(local_repository(), "main")
     with pytest.raises(BadRequest, match="no branches"):
-        await opened.commit(local(), "", "main", [Edit("b.json", b"1", None)], EVE, "")
+        await checkouts.commit(local_repository(), "", "main", [Edit("b.json", b"1", None)], EVE, "")
     with pytest.raises(Forbidden):
-        await opened.commit(local("../team"), "", "", [Edit("b.json", b"1", None)], EVE, "")
+        await checkouts.commit(local_repository("../team"), "", "", [Edit("b.json", b"1", None)], EVE, "")
 
 
-@pytest.mark.parametrize("is_local", [True, False])
+@pytest.mark.parametrize("is_local", [True, False], ids=["local", "hosted"])
 async def test_a_change_is_limited(server: GitServer, tmp_path: Path, is_local: bool) -> None:
-    """The number of changed files, the bytes of each, and the bytes of all of them are limited."""
+    """The number of changed files, the size of each, and their total size are limited."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     base = server.create_repository("r.git").commit({"a.json": "{}"})
-    bounds = {"repository_file_bytes": 1000, "repository_bytes": 100_000}
-    opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",), **bounds)
-    repository = local() if is_local else hosted_repository(server)
+    limits = {"repository_file_bytes": 1000, "repository_bytes": 100_000}
+    checkouts = open_checkouts(tmp_path / "data", permitted_paths=(tmp_path / "permitted",), **limits)
+    repository = local_repository() if is_local else hosted_repository(server)
     for edits in (
         [Edit(f"{index}.json", b"", None) for index in range(1001)],
         [Edit("b.json", b"x" * 1001, None)],
         [Edit(f"{index}.json", b"x" * 1000, None) for index in range(101)],
     ):
         with pytest.raises(TooLarge):
-            await opened.commit(repository, base, "", edits, EVE, "m")
+            await checkouts.commit(repository, base, "", edits, EVE, "m")
     assert list((tmp_path / "permitted" / "team").iterdir()) == []
 
 
-@pytest.mark.parametrize("is_local", [True, False])
+@pytest.mark.parametrize("is_local", [True, False], ids=["local", "hosted"])
 @pytest.mark.parametrize(
     "path",
     [
@@ -204,24 +207,27 @@ async def test_a_change_is_limited(server: GitServer, tmp_path: Path, is_local: 
 async def test_a_change_cannot_leave_the_repository(server: GitServer, tmp_path: Path, is_local: bool, path: str) -> None:
     """Paths out of the repository, or into git's own files on any system that checks it out, are refused."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
-    opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
+    checkouts = open_checkouts(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
     with pytest.raises(BadRequest, match="cannot write a file at"):
-        await opened.commit(local() if is_local else hosted_repository(server), "", "", [Edit(path, b"x", None)], EVE, "m")
+        await checkouts.commit(local_repository() if is_local else hosted_repository(server), "", "", [Edit(path, b"x", None)], EVE, "m")
 
 
 async def test_a_host_of_a_private_authority_is_trusted(
-    behind_tls: GitServer, certificate: ServerCertificate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tls_server: GitServer, certificate: ServerCertificate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host's certificate is trusted with GIT_AUTHORITIES, also a relative path. Otherwise the error names it, and no token is sent."""
-    base = behind_tls.create_repository("r.git").commit({"a.json": "{}"})
-    behind_tls.token = "s3cret"
+    """A host is trusted if GIT_AUTHORITIES, which may be a relative path, has its authority.
+
+    Otherwise the error names the setting, and no token is sent.
+    """
+    base = tls_server.create_repository("r.git").commit({"a.json": "{}"})
+    tls_server.token = "s3cret"
     monkeypatch.chdir(certificate.authority.parent)
-    trusting = worker(tmp_path / "data", git_authorities=Path(certificate.authority.name))
-    created = await trusting.commit(hosted_repository(behind_tls, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
-    assert git.git(behind_tls.root / "r.git", "rev-parse", "main") == created.commit
-    behind_tls.requests.clear()
+    trusting = open_checkouts(tmp_path / "data", git_authorities=Path(certificate.authority.name))
+    created = await trusting.commit(hosted_repository(tls_server, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
+    assert git.git(tls_server.root / "r.git", "rev-parse", "main") == created.commit
+    tls_server.requests.clear()
     (tmp_path / "empty.pem").write_text("")
     for authorities in (None, tmp_path / "none.pem", tmp_path / "empty.pem"):
         with pytest.raises(SourceFailed, match="DASHWRIGHT_GIT_AUTHORITIES"):
-            await worker(tmp_path / "other", git_authorities=authorities).at(hosted_repository(behind_tls, token="s3cret"), "")
-    assert behind_tls.requests == []
+            await open_checkouts(tmp_path / "other", git_authorities=authorities).at(hosted_repository(tls_server, token="s3cret"), "")
+    assert tls_server.requests == []

@@ -6,7 +6,7 @@ from typing import Any
 import pygit2
 import pytest
 from pysequoia import SignatureMode, Tsk, sign
-from tests.integration.git.test_signatures import CIPHER, EVE, checkouts, refusal
+from tests.integration.git.test_signatures import CIPHER, EVE, checkouts, conflict_message
 from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.kinds.repository import signing_key_owner
@@ -58,9 +58,14 @@ def public_keys(*keys: Tsk) -> str:
     return "".join(f"# a comment\n{key.extract_certificate()}\n" for key in keys)
 
 
-def repository(server: GitServer, allowed: str, key: str = "") -> Repository:
+def repository(server: GitServer, allowed_signers: str, key: str = "") -> Repository:
     sealed = base64.b64encode(CIPHER.encrypt(key, signing_key_owner("default", "team"))).decode() if key else None
-    block: dict[str, Any] = {"url": server.url("r.git"), "verify": "require", "allowedSigners": allowed, "encryptedSigningKey": sealed}
+    block: dict[str, Any] = {
+        "url": server.url("r.git"),
+        "verify": "require",
+        "allowedSigners": allowed_signers,
+        "encryptedSigningKey": sealed,
+    }
     spec = {"title": "T", "type": "git", "workflows": ["write"], "sync": {"enabled": True, "target": "folder"}, "git": block}
     return Repository("default", "team", "uid", 1, RepositorySpec.model_validate(spec))
 
@@ -90,7 +95,7 @@ async def test_only_commits_of_listed_keys_are_opened(server: GitServer, checkou
     assert checkout is not None
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"1")
     other = commit_signed(work_tree, "2", mallory)
-    message = await refusal(lambda: checkouts.open(repository(server, public_keys(anna))))
+    message = await conflict_message(lambda: checkouts.open(repository(server, public_keys(anna))))
     assert f"commit {other} is not accepted: its signature with the OpenPGP key" in message
     assert "allowedSigners does not list this key" in message
 
@@ -105,23 +110,24 @@ async def test_a_commit_of_gnupg_is_opened(server: GitServer, checkouts: Reposit
 
 
 @pytest.mark.parametrize(
-    ("harmed", "replacement", "reason"),
+    ("original", "replacement", "reason"),
     [
         ("\nsigned", "\nforged", "is not valid"),
         ("Anna <", "Eve <", "is not valid"),
         ("PGP SIGNATURE-----\n \n i", "PGP SIGNATURE-----\n \n j", "is not"),
         ("PGP SIGNATURE", "PGP MESSAGE", "not of an SSH or OpenPGP key"),
     ],
+    ids=["message", "author", "signature", "type"],
 )
 async def test_a_forged_commit_is_refused(
-    server: GitServer, checkouts: RepositoryCheckouts, harmed: str, replacement: str, reason: str
+    server: GitServer, checkouts: RepositoryCheckouts, original: str, replacement: str, reason: str
 ) -> None:
     work_tree = server.create_repository("r.git")
     work_tree.commit({"a.json": "{}\n"})
-    forged = GNUPG_COMMIT.replace(harmed, replacement)
+    forged = GNUPG_COMMIT.replace(original, replacement)
     assert forged != GNUPG_COMMIT
     push_raw(work_tree, forged)
-    assert reason in await refusal(lambda: checkouts.open(repository(server, GNUPG_KEY)))
+    assert reason in await conflict_message(lambda: checkouts.open(repository(server, GNUPG_KEY)))
 
 
 async def test_a_revoked_key_signs_no_commit(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk) -> None:
@@ -130,11 +136,11 @@ async def test_a_revoked_key_signs_no_commit(server: GitServer, checkouts: Repos
     certificate = anna.extract_certificate()
     revocation = certificate.revoke(anna.certifier())
     revoked = certificate.merge(type(certificate).from_bytes(bytes(certificate) + bytes(revocation)))
-    assert "is not valid" in await refusal(lambda: checkouts.open(repository(server, str(revoked))))
+    assert "is not valid" in await conflict_message(lambda: checkouts.open(repository(server, str(revoked))))
 
 
-async def test_own_commits_are_signed(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk) -> None:
-    """A commit with the key of the repository is opened again, and a change to it is refused."""
+async def test_commits_of_changes_are_signed(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk) -> None:
+    """Commits of changes are signed with the key of the repository, so that the repository can be opened again."""
     server.create_repository("r.git")
     signing_repository = repository(server, public_keys(anna), str(anna))
     first = await checkouts.commit(signing_repository, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")

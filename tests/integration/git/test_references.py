@@ -30,7 +30,7 @@ def remote(server: GitServer, references: ReferenceReader, *, token: str = "", a
 
 
 async def test_a_poll_is_one_request(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
-    """A poll does not confuse a branch with a missing one or one with the same prefix; an empty name is the host's HEAD."""
+    """A poll is one request. It finds a branch only by its complete name; an empty name is the host's HEAD."""
     work_tree = server.create_repository("r.git")
     first = work_tree.commit({"a.json": "{}"})
     work_tree.commit({"b.json": "{}"}, branch="mainline")
@@ -66,14 +66,14 @@ async def test_a_forbidden_address_is_not_polled(server: GitServer, references: 
     assert not server.requests
 
 
-def _status(status: int) -> Fault:
+def _respond_with_status(status: int) -> Fault:
     async def fault(request: web.Request) -> web.StreamResponse | None:
         return web.Response(status=status) if request.path.endswith("git-upload-pack") and not _is_from_git(request) else None
 
     return fault
 
 
-def _body(body: bytes, content_type: str = RESULT) -> Fault:
+def _respond_with_body(body: bytes, content_type: str = RESULT) -> Fault:
     async def fault(request: web.Request) -> web.StreamResponse | None:
         if _is_from_git(request) or not request.path.endswith("git-upload-pack"):
             return None
@@ -99,25 +99,25 @@ async def _close_connection(request: web.Request) -> web.StreamResponse | None:
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(_status(404), id="missing"),
-        pytest.param(_status(500), id="failure"),
+        pytest.param(_respond_with_status(404), id="missing"),
+        pytest.param(_respond_with_status(500), id="failure"),
         pytest.param(_redirect, id="redirect"),
         pytest.param(_close_connection, id="closed connection"),
-        pytest.param(_body(b"<html>", "text/html"), id="page"),
-        pytest.param(_body(b""), id="empty"),
-        pytest.param(_body(b"0000"[:2]), id="shortened"),
-        pytest.param(_body(b"zzzz"), id="no length"),
-        pytest.param(_body(b"0001" * 3), id="no line"),
-        pytest.param(_body(b"ffff" + b"a" * 40 + b" refs/heads/main\n"), id="longer than the body"),
-        pytest.param(_body(b"003d" + b"x" * 40 + b" refs/heads/main\n0000"), id="no commit"),
-        pytest.param(_body(b"0011ERR not here\n"), id="error packet"),
-        pytest.param(_body(b"x" * (5 << 20)), id="too large"),
+        pytest.param(_respond_with_body(b"<html>", "text/html"), id="page"),
+        pytest.param(_respond_with_body(b""), id="empty"),
+        pytest.param(_respond_with_body(b"0000"[:2]), id="shortened"),
+        pytest.param(_respond_with_body(b"zzzz"), id="invalid length"),
+        pytest.param(_respond_with_body(b"0001" * 3), id="only delimiters"),
+        pytest.param(_respond_with_body(b"ffff" + b"a" * 40 + b" refs/heads/main\n"), id="longer than the body"),
+        pytest.param(_respond_with_body(b"003d" + b"x" * 40 + b" refs/heads/main\n0000"), id="invalid commit"),
+        pytest.param(_respond_with_body(b"0011ERR not here\n"), id="error packet"),
+        pytest.param(_respond_with_body(b"x" * (5 << 20)), id="too large"),
     ],
 )
 async def test_the_git_program_reads_what_a_poll_cannot(
     server: GitServer, references: ReferenceReader, tmp_path: Path, fault: Fault
 ) -> None:
-    """After a failure, the next polls use the git program, so that a host without protocol version 2 is not polled twice each time."""
+    """After a failed poll, the git program is used, also for the next polls, which then do not poll a host without version 2 in vain."""
     work_tree = server.create_repository("r.git")
     head = work_tree.commit({"a.json": "{}"})
     server.fault = fault

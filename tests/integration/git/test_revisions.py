@@ -1,4 +1,4 @@
-"""Syncs over http, revision by revision: the stored objects equal the tree, by full and by incremental syncs alike."""
+"""Syncs over HTTP of many revisions: after full and after incremental syncs, the stored objects equal the files."""
 
 import json
 from collections.abc import Mapping
@@ -53,14 +53,14 @@ class SyncedRepository:
             )
 
     async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[JobProgress, bool]:
-        """Sync and return the progress, and whether the difference was enough."""
+        """Sync, and return the progress and whether only the difference to the last commit was read."""
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, self._namespace, "team")
-            remaining = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
-        objects = self._objects(repository_of(stored), remaining.edition)
+            last_sync = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
+        objects = self._objects(repository_of(stored), last_sync.edition)
         difference = None
-        if incremental and remaining.commit:
-            difference = await checkout.difference_since(remaining.commit, [item.path for item in await objects.quarantined()])
+        if incremental and last_sync.commit:
+            difference = await checkout.difference_since(last_sync.commit, [item.path for item in await objects.quarantined()])
         job = SyncJob(self._namespace, "team", "Team", SyncTarget.FOLDER, enabled=True)
         with FileSpool() as spool:
             tools = SyncTools(spool, AdmissionSettings())
@@ -81,44 +81,46 @@ class SyncedRepository:
         return DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=repository, edition=edition)
 
 
-@pytest.mark.parametrize(("seed", "directory"), [(1, ""), (2, ""), (3, "ops/boards")], ids=["1", "2", "3-of-a-directory"])
+@pytest.mark.parametrize(
+    ("seed", "directory"), [(1, ""), (2, ""), (3, "ops/boards")], ids=["first history", "second history", "in a directory"]
+)
 async def test_stored_objects_equal_each_revision(
     database: Database, server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, seed: int, directory: str
 ) -> None:
     """Full and incremental syncs of one repository store equal objects after each revision.
 
     Two namespaces follow the repository, one by differences and one by full syncs. If no file is refused, the objects
-    equal the tree, or one of its directories.
+    also equal the files of the repository, or of the directory.
     """
     server.create_repository("team.git")
     history = History(server.root / "team.git", seed, directory)
-    complete, quick = SyncedRepository(database, "default"), SyncedRepository(database, "org-2")
-    await complete.create_repository()
-    await quick.create_repository()
-    by_difference = clean = 0
+    full_syncs, incremental_syncs = SyncedRepository(database, "default"), SyncedRepository(database, "org-2")
+    await full_syncs.create_repository()
+    await incremental_syncs.create_repository()
+    by_difference = without_errors = 0
     for revision in range(REVISIONS):
         description = f"revision {revision}: {history.revise()}"
         commit = await mirrors.fetch("team", open_remote("team.git"), "main")
         assert commit is not None
         checkout = GitCheckout(commit, directory)
-        progress, _ = await complete.sync(checkout, incremental=False)
-        other, was_enough = await quick.sync(checkout, incremental=True)
-        assert sorted(progress.errors) == sorted(other.errors), description
-        assert await complete.stored() == await quick.stored(), description
-        by_difference += was_enough
+        progress, _ = await full_syncs.sync(checkout, incremental=False)
+        incremental_progress, was_by_difference = await incremental_syncs.sync(checkout, incremental=True)
+        assert sorted(progress.errors) == sorted(incremental_progress.errors), description
+        assert await full_syncs.stored() == await incremental_syncs.stored(), description
+        by_difference += was_by_difference
         if not progress.error_count and not any(entry.warning for entry in progress.summary()):
-            clean += 1
-            stored_objects, expected_objects = by_path(await complete.stored()), expected_content(history.files)
+            without_errors += 1
+            stored_objects, expected_objects = content_by_path(await full_syncs.stored()), expected_content(history.files)
             existing_folders = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}
             assert {
                 key: row for key, row in stored_objects.items() if key in expected_objects or key not in existing_folders
             } == expected_objects, description
     assert by_difference > REVISIONS / 4
-    assert clean > REVISIONS / 4
+    assert without_errors > REVISIONS / 4
 
 
-def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return objects without the generated names of folders: a moved directory keeps its own."""
+def content_by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of objects by kind and path, without names of folders: a moved directory keeps its generated name."""
     folder_paths = {row["name"]: row["source_path"] or "" for row in stored.values() if row["resource"] == "folders"}
     contents = {}
     for row in stored.values():
@@ -129,7 +131,7 @@ def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expected_content(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the content of a tree without invalid files: dashboards with name, directory, title and body, and directories."""
+    """Return the same content of files, all of which must be valid: by kind and path, the name, directory, title and body."""
     contents: dict[str, Any] = {"folders:": (None, None, "Team", None)}
     for path, body in files.items():
         if path.endswith((".json", ".yaml", ".yml")) and not paths.is_hidden(path):

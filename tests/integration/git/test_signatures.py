@@ -1,4 +1,4 @@
-"""Signatures of commits: required ones are verified before anything is stored, and own commits are signed."""
+"""Signatures of commits: if they are required, they are verified before anything is stored. Commits of changes are signed."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -42,9 +42,9 @@ def signers(keys: Path, *names: str) -> str:
     return "".join(f"{name}@example.org {(keys / f'{name}.pub').read_text()}" for name in names)
 
 
-def repository(server: GitServer, allowed: str, key: Path | None = None, *, verify: str | None = "require") -> Repository:
+def repository(server: GitServer, allowed_signers: str, key: Path | None = None, *, verify: str | None = "require") -> Repository:
     sealed = base64.b64encode(CIPHER.encrypt(key.read_text(), signing_key_owner("default", "team"))).decode() if key else None
-    block: dict[str, Any] = {"url": server.url("r.git"), "verify": verify, "allowedSigners": allowed, "encryptedSigningKey": sealed}
+    block: dict[str, Any] = {"url": server.url("r.git"), "verify": verify, "allowedSigners": allowed_signers, "encryptedSigningKey": sealed}
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "T", "type": "git", "workflows": ["write"], "sync": sync, "git": block}
     return Repository("default", "team", "uid", 1, RepositorySpec.model_validate(spec))
@@ -59,7 +59,8 @@ def commit_signed(work_tree: WorkTree, body: str, key: Path) -> str:
     return git(work_tree.folder, "rev-parse", "HEAD")
 
 
-async def refusal(call: Callable[[], Awaitable[object]]) -> str:
+async def conflict_message(call: Callable[[], Awaitable[object]]) -> str:
+    """Return the message of the Conflict that a call raises."""
     with pytest.raises(Conflict) as raised:
         await call()
     return raised.value.message
@@ -73,7 +74,7 @@ async def test_only_signed_commits_are_opened(server: GitServer, checkouts: Repo
     work_tree = server.create_repository("r.git")
     allowed = signers(keys, "anna")
     unsigned = work_tree.commit({"a.json": "1"})
-    message = await refusal(lambda: checkouts.open(repository(server, allowed)))
+    message = await conflict_message(lambda: checkouts.open(repository(server, allowed)))
     assert f"commit {unsigned} is not accepted: it has no signature" in message
     assert await checkouts.open(repository(server, allowed, verify=None)) is not None
     signed = commit_signed(work_tree, "2", keys / "anna")
@@ -81,19 +82,19 @@ async def test_only_signed_commits_are_opened(server: GitServer, checkouts: Repo
     assert checkout is not None
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"2")
     other = commit_signed(work_tree, "3", keys / "mallory")
-    message = await refusal(lambda: checkouts.open(repository(server, allowed)))
+    message = await conflict_message(lambda: checkouts.open(repository(server, allowed)))
     assert f"commit {other} is not accepted: allowedSigners does not list its key {fingerprint(keys / 'mallory.pub')}" in message
     assert await checkouts.open(repository(server, allowed + signers(keys, "mallory"))) is not None
 
 
 async def test_a_rollback_needs_a_signature(server: GitServer, checkouts: RepositoryCheckouts, keys: Path) -> None:
-    """An earlier commit that was synced without verification is not restored by a rollback."""
+    """A rollback does not restore an earlier commit without a signature, which was synced when none was required."""
     work_tree = server.create_repository("r.git")
     unsigned = work_tree.commit({"a.json": "1"})
     signed = commit_signed(work_tree, "2", keys / "anna")
     verified = repository(server, signers(keys, "anna"))
     assert (await checkouts.at_synced(verified, signed)).commit == signed
-    assert "it has no signature" in await refusal(lambda: checkouts.at_synced(verified, unsigned))
+    assert "it has no signature" in await conflict_message(lambda: checkouts.at_synced(verified, unsigned))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ async def test_a_rollback_needs_a_signature(server: GitServer, checkouts: Reposi
 async def test_a_forged_signature_is_refused(
     server: GitServer, checkouts: RepositoryCheckouts, keys: Path, damaged_part: str, reason: str
 ) -> None:
-    """A signature of other content, a damaged one and one of another program are not valid."""
+    """A signature of other content, a damaged signature, and one of another program are refused."""
     work_tree = server.create_repository("r.git")
     commit_signed(work_tree, "2", keys / "anna")
     raw = git(work_tree.folder, "cat-file", "commit", "HEAD") + "\n"
@@ -114,14 +115,14 @@ async def test_a_forged_signature_is_refused(
     assert forged != raw
     sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin=forged)
     git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
-    message = await refusal(lambda: checkouts.open(repository(server, signers(keys, "anna"))))
+    message = await conflict_message(lambda: checkouts.open(repository(server, signers(keys, "anna"))))
     assert f"commit {sha} is not accepted: its signature {reason}" in message
 
 
-async def test_own_commits_are_signed(
+async def test_commits_of_changes_are_signed(
     server: GitServer, checkouts: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A commit is signed with the key of the repository, which git itself verifies, and no file with the key is left."""
+    """Commits of changes are signed with the key of the repository, and git itself accepts them. No file with the key remains."""
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", memory)
@@ -139,14 +140,16 @@ async def test_own_commits_are_signed(
     assert list(memory.iterdir()) == []
 
 
-@pytest.mark.parametrize("ref", ["", "side"])
-async def test_an_unsigned_base_gets_no_signed_commit(server: GitServer, checkouts: RepositoryCheckouts, keys: Path, ref: str) -> None:
+@pytest.mark.parametrize("ref", ["", "side"], ids=["own branch", "other branch"])
+async def test_a_change_of_an_unsigned_commit_is_refused(server: GitServer, checkouts: RepositoryCheckouts, keys: Path, ref: str) -> None:
     """A signed commit on top of an unsigned one would make its files acceptable, so it is refused and nothing is pushed."""
     work_tree = server.create_repository("r.git")
     commit_signed(work_tree, "1", keys / "anna")
     unsigned = work_tree.commit({"evil.json": "1"}, branch=ref or "main")
     signing_repository = repository(server, signers(keys, "anna", "server"), keys / "server")
-    message = await refusal(lambda: checkouts.commit(signing_repository, unsigned, ref, [Edit("b.json", b"2", None)], EVE, "second"))
+    message = await conflict_message(
+        lambda: checkouts.commit(signing_repository, unsigned, ref, [Edit("b.json", b"2", None)], EVE, "second")
+    )
     assert f"commit {unsigned} is not accepted" in message
     assert git(server.root / "r.git", "rev-parse", ref or "main") == unsigned
 

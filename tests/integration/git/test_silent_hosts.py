@@ -1,4 +1,4 @@
-"""Hosts that stop responding: they are given up after a limit, and hosts that only need time are not."""
+"""Hosts that stop responding, which the worker gives up after a limit, and slow hosts, for which it waits."""
 
 import asyncio
 import hashlib
@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from tests.integration.git.conftest import OpenRemote
-from tests.integration.git.test_ssh import push_change
-from tests.integration.git.test_ssh import remote as ssh_remote
+from tests.integration.git.test_ssh import push_change, ssh_remote
 from tests.servers import ssh
 from tests.servers.git import Fault, GitServer
 from tests.servers.ssh import SshServer
@@ -32,20 +31,20 @@ WAIT = "tail -f /dev/null"
 
 
 @asynccontextmanager
-async def ssh_host(tmp_path: Path, filtered: str) -> AsyncIterator[SshServer]:
-    """Run a server that runs the shell command ``filtered``, in which ``$git`` is the program of git that the client requests.
+async def ssh_host(tmp_path: Path, command: str) -> AsyncIterator[SshServer]:
+    """Run a server that runs a shell command, in which ``$git`` is the command that the client requests.
 
-    With the file ``open`` in ``tmp_path`` it runs that program only.
+    If the file ``open`` exists in ``tmp_path``, the server runs only the requested command.
     """
     program = tmp_path / "program"
-    program.write_text(f'#!/bin/sh\ngit="$SSH_ORIGINAL_COMMAND"\ntest ! -e {tmp_path}/open || exec sh -c "$git"\n{filtered}\n')
+    program.write_text(f'#!/bin/sh\ngit="$SSH_ORIGINAL_COMMAND"\ntest ! -e {tmp_path}/open || exec sh -c "$git"\n{command}\n')
     program.chmod(0o755)
     async with ssh.serving(tmp_path / "ssh", settings=[f"ForceCommand {program}"]) as server:
         yield server
 
 
 @pytest.mark.parametrize(
-    "filtered",
+    "command",
     [
         WAIT,
         # The advertised references, or a part of the pack, and then nothing.
@@ -54,9 +53,9 @@ async def ssh_host(tmp_path: Path, filtered: str) -> AsyncIterator[SshServer]:
     ],
     ids=["at the start", "in the references", "in the pack"],
 )
-async def test_a_silent_ssh_host_is_given_up(tmp_path: Path, mirrors: Mirrors, filtered: str) -> None:
-    """A living SSH server whose git is silent is given up after the idle limit. The next fetch succeeds."""
-    async with ssh_host(tmp_path, filtered) as server:
+async def test_a_silent_ssh_host_is_given_up(tmp_path: Path, mirrors: Mirrors, command: str) -> None:
+    """A fetch from an SSH server whose git program sends nothing more fails after the idle limit. The next fetch succeeds."""
+    async with ssh_host(tmp_path, command) as server:
         sha = server.create_repository("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
         with pytest.raises(SourceFailed, match=SILENCE):
             await mirrors.fetch("uid", replace(ssh_remote(server), idle_seconds=1), "main")
@@ -67,9 +66,9 @@ async def test_a_silent_ssh_host_is_given_up(tmp_path: Path, mirrors: Mirrors, f
 
 
 async def test_a_push_to_a_silent_ssh_host_is_given_up(tmp_path: Path, mirrors: Mirrors) -> None:
-    """An SSH server that reads nothing of a push is given up after the idle limit."""
-    reads_only = f'case "$git" in git-receive-pack*) sh -c "$git" < /dev/null | (head -c 200; {WAIT});; *) exec sh -c "$git";; esac'
-    async with ssh_host(tmp_path, reads_only) as server:
+    """A push to an SSH server that reads nothing of it fails after the idle limit."""
+    ignoring_pushes = f'case "$git" in git-receive-pack*) sh -c "$git" < /dev/null | (head -c 200; {WAIT});; *) exec sh -c "$git";; esac'
+    async with ssh_host(tmp_path, ignoring_pushes) as server:
         sha = server.create_repository("team.git").commit({"a.json": "1"})
         with pytest.raises(SourceFailed, match=SILENCE):
             await commit(mirrors, "uid", replace(ssh_remote(server), idle_seconds=1), push_change(sha))
@@ -99,19 +98,16 @@ async def test_an_ssh_host_that_sends_packets_is_waited_for(tmp_path: Path, mirr
 async def test_an_http_host_with_a_packet_each_second_is_waited_for(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, tmp_path: Path
 ) -> None:
-    """A host over HTTP that needs longer than the idle limit to prepare a pack is waited for if it sends a keepalive packet each second.
-
-    The limit of curl applies to the mean of five seconds, so a packet may be late.
-    """
+    """A host over HTTP that prepares a pack for longer than the idle limit is waited for if it sends a keepalive packet each second."""
     sha = server.create_repository("r.git").commit({"a.json": "1"})
     options = [*slow_packing(tmp_path, "sleep 4").split(), "-c", "uploadpack.keepAlive=1"]
-    server.fault = streaming_packs(server.folder("r.git"), options)
+    server.fault = stream_packs(server.folder("r.git"), options)
     fetched = await mirrors.fetch("uid", replace(open_remote("r.git"), idle_seconds=2), "main")
     assert fetched is not None
     assert fetched.sha == sha
 
 
-def streaming_packs(repository: Path, options: Sequence[str]) -> Fault:
+def stream_packs(repository: Path, options: Sequence[str]) -> Fault:
     """Return a fault that responds to requests for packs with the output of git as it is written."""
 
     async def handle(request: web.Request) -> web.StreamResponse | None:
@@ -139,7 +135,7 @@ def streaming_packs(repository: Path, options: Sequence[str]) -> Fault:
 
 
 async def test_a_silent_http_host_is_given_up(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """A host over HTTP that does not respond to a request is given up after the idle limit."""
+    """A request to which a host over HTTP does not respond fails after the idle limit."""
     released = asyncio.Event()
 
     async def wait(_: web.Request) -> None:
@@ -169,13 +165,13 @@ async def test_a_host_without_a_tls_handshake_is_given_up(mirrors: Mirrors, monk
     """A host that accepts a connection but no TLS handshake cannot be reached."""
     monkeypatch.setattr(trace, "_CONNECT_SECONDS", 1)
     async with silent_port() as port:
-        source = Remote(f"https://127.0.0.1:{port}/r.git", "", HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's"), 20)
+        remote = Remote(f"https://127.0.0.1:{port}/r.git", "", HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's"), 20)
         with pytest.raises(SourceFailed, match="the git host cannot be reached"):
-            await source.head("main", mirrors.ensure_root())
+            await remote.head("main", mirrors.ensure_root())
 
 
 class _ThreeAddresses(HostResolver):
-    """A resolver of a host whose other addresses accept connections, but respond to nothing. They are returned first."""
+    """A resolver that returns two addresses at which nothing responds before the address of the host."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
         (address,) = await super().resolve(host, port, encrypted=encrypted)
@@ -185,17 +181,17 @@ class _ThreeAddresses(HostResolver):
 async def test_the_next_address_of_an_http_host_is_tried(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host over HTTP remains reachable by its last address if the others do not accept connections."""
+    """A host over HTTP is reached at its last address if the addresses before it do not accept connections."""
     monkeypatch.setattr(trace, "_CONNECT_SECONDS", 1)
     newest = server.create_repository("r.git").commit({"a.json": "1"})
     resolver = _ThreeAddresses(AllowedHosts.parse(LOOPBACK), "the repository's")
-    with closed_to_connections("127.0.0.3", server.port), closed_to_connections("127.0.0.2", server.port):
+    with unreachable_address("127.0.0.3", server.port), unreachable_address("127.0.0.2", server.port):
         assert await replace(open_remote("r.git"), resolver=resolver).head("main", mirrors.ensure_root()) == newest
 
 
 @contextmanager
-def closed_to_connections(address: str, port: int) -> Iterator[None]:
-    """Let an address and port ignore connections: the queue of its listener is full."""
+def unreachable_address(address: str, port: int) -> Iterator[None]:
+    """Make an address and port ignore connections while the block runs, by a listener whose queue is full."""
     with ExitStack() as sockets:
         listener = sockets.enter_context(socket.socket())
         listener.bind((address, port))

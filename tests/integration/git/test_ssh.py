@@ -28,11 +28,11 @@ EVE = GitIdentity("Eve", "eve@example.org")
 
 @pytest.fixture(params=[True, False], ids=["v2", "v0"])
 async def ssh_server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SshServer]:
-    async with ssh.serving(tmp_path / "ssh", accepts_protocol_2=request.param) as serving:
-        yield serving
+    async with ssh.serving(tmp_path / "ssh", accepts_protocol_2=request.param) as server:
+        yield server
 
 
-def remote(server: SshServer, name: str = "team.git", *, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
+def ssh_remote(server: SshServer, name: str = "team.git", *, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
     resolver = HostResolver(AllowedHosts.parse(allowed), "the repository's")
     return Remote(server.url(name), "", resolver, 20, ssh=SshAccess(server.key, server.known_hosts))
 
@@ -41,36 +41,40 @@ def push_change(base: str, branch: str = "", name: str = "b.json") -> BranchChan
     return BranchChange("main", branch, base, [CommitDraft([Edit(name, b"2", None)], EVE, "second", None)])
 
 
-async def refusal(source: Remote, mirrors: Mirrors) -> DashwrightError:
+async def head_error(remote: Remote, mirrors: Mirrors) -> DashwrightError:
+    """Return the error of a request for the newest commit."""
     with pytest.raises(DashwrightError) as raised:
-        await source.head("main", mirrors.ensure_root())
+        await remote.head("main", mirrors.ensure_root())
     return raised.value
 
 
 async def test_a_repository_is_read_and_written(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """A commit is fetched, and another one pushed, over both versions of git's protocol."""
     first = ssh_server.create_repository("team.git").commit({"a.json": "1"})
-    source = remote(ssh_server)
-    fetched = await mirrors.fetch("uid", source, "")
+    remote = ssh_remote(ssh_server)
+    fetched = await mirrors.fetch("uid", remote, "")
     assert fetched is not None
     assert fetched.sha == first
-    pushed = await commit(mirrors, "uid", source, push_change(first))
-    assert await source.head("main", mirrors.ensure_root()) == pushed.sha
-    await commit(mirrors, "uid", source, push_change(pushed.sha, "side", "c.json"))
-    assert sorted(await source.branches(mirrors.ensure_root())) == ["main", "side"]
-    assert await source.default_branch(mirrors.ensure_root()) == "main"
+    pushed = await commit(mirrors, "uid", remote, push_change(first))
+    assert await remote.head("main", mirrors.ensure_root()) == pushed.sha
+    await commit(mirrors, "uid", remote, push_change(pushed.sha, "side", "c.json"))
+    assert sorted(await remote.branches(mirrors.ensure_root())) == ["main", "side"]
+    assert await remote.default_branch(mirrors.ensure_root()) == "main"
 
 
-async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The options of ssh have the checked address and the name of the host key. The port of ``user@host:path`` is always 22."""
+async def test_an_address_in_scp_form_is_checked(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For an address ``user@host:path``, ssh connects to the checked IP address, and verifies the host key by the name.
+
+    No argument or environment variable contains the private key.
+    """
     program = tmp_path / "bin" / "ssh"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/arguments'\nenv > '{tmp_path}/environment'\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
     resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
-    source = Remote("git@LOCALHOST:team/boards", "", resolver, 20, ssh=SshAccess("a-secret-key", ""))
-    await refusal(source, mirrors)
+    remote = Remote("git@LOCALHOST:team/boards", "", resolver, 20, ssh=SshAccess("a-secret-key", ""))
+    await head_error(remote, mirrors)
     arguments = (tmp_path / "arguments").read_text().splitlines()
     assert {"-F", "/dev/null", "StrictHostKeyChecking=yes", "BatchMode=yes", "ForwardAgent=no", "IdentityAgent=none"} <= set(arguments)
     assert {"HostKeyAlias=localhost", "git@LOCALHOST"} <= set(arguments)
@@ -80,39 +84,39 @@ async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors,
 
 
 async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mirrors) -> None:
-    """The error of a changed host key names the host, its new fingerprint and the setting; no key was offered to the impostor."""
+    """The error of a changed host key names the host, the new fingerprint and the setting. The deploy key is not offered to the host."""
     ssh_server.create_repository("team.git").commit({"a.json": "1"})
-    source = remote(ssh_server)
-    assert await source.head("main", mirrors.ensure_root())
+    remote = ssh_remote(ssh_server)
+    assert await remote.head("main", mirrors.ensure_root())
     fingerprint = await ssh_server.change_host_key()
     accepted = ssh_server.log().count("Accepted publickey")
-    error = await refusal(source, mirrors)
+    error = await head_error(remote, mirrors)
     assert isinstance(error, BadRequest)
     assert f"[127.0.0.1]:{ssh_server.port} is not the known one: its fingerprint is now {fingerprint}" in error.message
     assert [cause.field for cause in error.causes] == ["spec.githost.knownHosts"]
     assert ssh_server.log().count("Accepted publickey") == accepted
-    renewed = remote(ssh_server)
-    assert await renewed.head("main", mirrors.ensure_root())
+    with_new_key = ssh_remote(ssh_server)
+    assert await with_new_key.head("main", mirrors.ensure_root())
 
 
 async def test_an_unknown_host_is_refused(ssh_server: SshServer, mirrors: Mirrors, tmp_path: Path) -> None:
     """A host is refused unless the repository or the installation has its host key."""
     ssh_server.create_repository("team.git").commit({"a.json": "1"})
-    source = replace(remote(ssh_server), ssh=SshAccess(ssh_server.key))
-    error = await refusal(source, mirrors)
+    remote = replace(ssh_remote(ssh_server), ssh=SshAccess(ssh_server.key))
+    error = await head_error(remote, mirrors)
     assert error.message.startswith(f"no ED25519 host key is known for [127.0.0.1]:{ssh_server.port}: add the line")
-    shared = tmp_path / "all hosts"
-    shared.write_text(ssh_server.known_hosts)
-    assert await replace(source, ssh=SshAccess(ssh_server.key, "", shared)).head("main", mirrors.ensure_root())
-    missing = replace(source, ssh=SshAccess(ssh_server.key, "", tmp_path / "none"))
-    assert "DASHWRIGHT_SSH_KNOWN_HOSTS cannot be read" in (await refusal(missing, mirrors)).message
+    shared_hosts = tmp_path / "all hosts"
+    shared_hosts.write_text(ssh_server.known_hosts)
+    assert await replace(remote, ssh=SshAccess(ssh_server.key, "", shared_hosts)).head("main", mirrors.ensure_root())
+    without_file = replace(remote, ssh=SshAccess(ssh_server.key, "", tmp_path / "none"))
+    assert "DASHWRIGHT_SSH_KNOWN_HOSTS cannot be read" in (await head_error(without_file, mirrors)).message
 
 
 async def test_a_revoked_host_key_is_refused(tmp_path: Path, mirrors: Mirrors) -> None:
     """A host key that the known hosts mark as revoked is a fault of ``knownHosts``, and the message names the host."""
     async with ssh.serving(tmp_path / "ssh") as server:
         revoked = SshAccess(server.key, f"{server.known_hosts}@revoked {server.known_hosts}")
-        error = await refusal(replace(remote(server), ssh=revoked), mirrors)
+        error = await head_error(replace(ssh_remote(server), ssh=revoked), mirrors)
     assert error.message.startswith(f"the host key of [127.0.0.1]:{server.port} is marked as @revoked")
     assert [cause.field for cause in error.causes] == ["spec.githost.knownHosts"]
 
@@ -123,25 +127,25 @@ async def test_another_key_is_refused(tmp_path: Path, mirrors: Mirrors, kind: st
     async with ssh.serving(tmp_path / "ssh") as server:
         server.create_repository("team.git").commit({"a.json": "1"})
         ssh.make_key(tmp_path / "other", kind)
-        source = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
-        error = await refusal(source, mirrors)
+        remote = replace(ssh_remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
+        error = await head_error(remote, mirrors)
         assert isinstance(error, Forbidden)
         assert error.message.startswith("the git host refuses the deploy key")
         assert [cause.field for cause in error.causes] == ["secure.sshKey"]
         (server.folder / "key.pub").write_text((tmp_path / "other.pub").read_text())
-        assert await source.head("main", mirrors.ensure_root())
+        assert await remote.head("main", mirrors.ensure_root())
 
 
-@pytest.mark.parametrize("lines", [1, 1000])
+@pytest.mark.parametrize("lines", [1, 1000], ids=["short", "long"])
 async def test_a_banner_hides_no_error(tmp_path: Path, mirrors: Mirrors, lines: int) -> None:
     """The text that a server sends before the login is not taken for an error, and does not displace one."""
     banner = tmp_path / "banner"
     banner.write_text("All logins are recorded. Authentication failed too often? Call us.\n" * lines)
     async with ssh.serving(tmp_path / "ssh", settings=[f"Banner {banner}"]) as server:
-        assert isinstance(await refusal(remote(server, "none"), mirrors), NotFound)
+        assert isinstance(await head_error(ssh_remote(server, "none"), mirrors), NotFound)
         ssh.make_key(tmp_path / "other")
-        with_other_key = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
-        assert (await refusal(with_other_key, mirrors)).message.startswith("the git host refuses the deploy key")
+        with_other_key = replace(ssh_remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
+        assert (await head_error(with_other_key, mirrors)).message.startswith("the git host refuses the deploy key")
 
 
 @asynccontextmanager
@@ -155,16 +159,16 @@ async def greeting_server(tmp_path: Path, greeting: str) -> AsyncIterator[SshSer
 
 
 async def test_a_failure_of_the_server_keeps_the_mirror(tmp_path: Path, mirrors: Mirrors) -> None:
-    """A server that fails or is stopped is not taken for damage of the worker's copy, which would be fetched again."""
-    async with greeting_server(tmp_path, f"test ! -e {tmp_path}/closed || {{ echo no time >&2; exit 1; }}") as server:
+    """A failure or stop of the server does not count as damage of the mirror, which would be fetched again."""
+    async with greeting_server(tmp_path, f"test ! -e {tmp_path}/closed || {{ echo in maintenance >&2; exit 1; }}") as server:
         sha = server.create_repository("team.git").commit({"a.json": "1"})
-        fetched = await mirrors.fetch("uid", remote(server), "main")
+        fetched = await mirrors.fetch("uid", ssh_remote(server), "main")
         assert fetched is not None
         (tmp_path / "closed").touch()
-        with pytest.raises(SourceFailed, match=r"^git failed: no time$"):
-            await mirrors.fetch("uid", remote(server), "main")
+        with pytest.raises(SourceFailed, match=r"^git failed: in maintenance$"):
+            await mirrors.fetch("uid", ssh_remote(server), "main")
         assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
-        unreachable = remote(server)
+        unreachable = ssh_remote(server)
     with pytest.raises(SourceFailed, match="cannot be reached"):
         await mirrors.fetch("uid", unreachable, "main")
     assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
@@ -177,33 +181,34 @@ async def test_a_failure_of_the_server_keeps_the_mirror(tmp_path: Path, mirrors:
         ("Deploy Key: 3:reader is not authorized to write team/boards.", Forbidden),
         ("ERROR: The project you were looking for could not be found or you don't have permission to view it.", NotFound),
     ],
+    ids=["gitolite", "Gitea", "GitLab"],
 )
 async def test_a_key_without_a_right_is_reported(tmp_path: Path, mirrors: Mirrors, message: str, error_type: type[DashwrightError]) -> None:
     """The refusals of gitolite, Gitea and GitLab are faults of the key or the address, not of the host."""
     async with greeting_server(tmp_path, f'echo "{message}" >&2; exit 1') as server:
-        assert isinstance(await refusal(remote(server), mirrors), error_type)
+        assert isinstance(await head_error(ssh_remote(server), mirrors), error_type)
 
 
 async def test_a_program_with_much_output_hides_no_error(tmp_path: Path, mirrors: Mirrors) -> None:
     """The error of git is found at the end of any amount of text that the server writes before it."""
     async with greeting_server(tmp_path, "yes 'Welcome to this server' | head -n 5000 >&2") as server:
-        assert isinstance(await refusal(remote(server, "none"), mirrors), NotFound)
+        assert isinstance(await head_error(ssh_remote(server, "none"), mirrors), NotFound)
 
 
 async def test_a_login_shell_that_prints_is_reported(tmp_path: Path, mirrors: Mirrors) -> None:
     """Text of a login shell among the data of git is an error that names the cause."""
     async with greeting_server(tmp_path, "echo Welcome to this server") as server:
         server.create_repository("team.git").commit({"a.json": "1"})
-        error = await refusal(remote(server), mirrors)
+        error = await head_error(ssh_remote(server), mirrors)
     assert isinstance(error, BadRequest)
     assert "the profile of the user's login shell must print nothing" in error.message
 
 
 async def test_a_missing_repository_is_named(ssh_server: SshServer, mirrors: Mirrors) -> None:
-    """A wrong path is not found, and one with ``.git`` at its end is found without it."""
-    assert isinstance(await refusal(remote(ssh_server, "none"), mirrors), NotFound)
+    """A repository at a wrong path is not found. The suffix ``.git`` of a path may be omitted."""
+    assert isinstance(await head_error(ssh_remote(ssh_server, "none"), mirrors), NotFound)
     newest = ssh_server.create_repository("team.git").commit({"a.json": "1"})
-    assert await remote(ssh_server, "team").head("main", mirrors.ensure_root()) == newest
+    assert await ssh_remote(ssh_server, "team").head("main", mirrors.ensure_root()) == newest
 
 
 async def test_a_forbidden_host_is_not_contacted(mirrors: Mirrors) -> None:
@@ -211,8 +216,8 @@ async def test_a_forbidden_host_is_not_contacted(mirrors: Mirrors) -> None:
     connections: list[asyncio.StreamWriter] = []
     listener = await asyncio.start_server(lambda _, writer: connections.append(writer), "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    source = Remote(f"ssh://git@127.0.0.1:{port}/team", "", HostResolver(AllowedHosts.parse(()), "the repository's"), 20)
-    assert "127.0.0.1, which is not public" in (await refusal(source, mirrors)).message
+    remote = Remote(f"ssh://git@127.0.0.1:{port}/team", "", HostResolver(AllowedHosts.parse(()), "the repository's"), 20)
+    assert "127.0.0.1, which is not public" in (await head_error(remote, mirrors)).message
     assert connections == []
     listener.close()
     await listener.wait_closed()
@@ -227,21 +232,21 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     old.mkdir()
     os.utime(old, (0, 0))
 
-    called, closed = asyncio.Event(), asyncio.Event()
+    connected, closed = asyncio.Event(), asyncio.Event()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        called.set()
+        connected.set()
         with suppress(ConnectionError):
             await reader.read()
         writer.close()
         closed.set()
 
-    silent = await asyncio.start_server(accept, "127.0.0.1", 0)
-    port = silent.sockets[0].getsockname()[1]
+    listener = await asyncio.start_server(accept, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
     resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
-    source = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("a-secret-key\n", ""))
-    task = asyncio.create_task(source.head("main", mirrors.ensure_root()))
-    await called.wait()
+    remote = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("a-secret-key\n", ""))
+    task = asyncio.create_task(remote.head("main", mirrors.ensure_root()))
+    await connected.wait()
     (directory,) = folder.iterdir()
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
@@ -251,8 +256,8 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
         await task
     assert list(folder.iterdir()) == []
     await closed.wait()
-    silent.close()
-    await silent.wait_closed()
+    listener.close()
+    await listener.wait_closed()
 
 
 async def test_a_port_without_an_ssh_server_is_reported(mirrors: Mirrors) -> None:
@@ -263,20 +268,20 @@ async def test_a_port_without_an_ssh_server_is_reported(mirrors: Mirrors) -> Non
         with suppress(ConnectionError):
             await writer.wait_closed()
 
-    closing = await asyncio.start_server(close, "127.0.0.1", 0)
-    port = closing.sockets[0].getsockname()[1]
+    listener = await asyncio.start_server(close, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
     resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
-    source = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("key\n", ""))
-    assert "closed the connection before it identified itself" in (await refusal(source, mirrors)).message
-    closing.close()
-    await closing.wait_closed()
-    error = await refusal(source, mirrors)
+    remote = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("key\n", ""))
+    assert "closed the connection before it identified itself" in (await head_error(remote, mirrors)).message
+    listener.close()
+    await listener.wait_closed()
+    error = await head_error(remote, mirrors)
     assert isinstance(error, SourceFailed)
     assert "the git host cannot be reached" in error.message
 
 
 class _TwoAddresses(HostResolver):
-    """A resolver of a host with a second address at which nothing listens; it is returned first."""
+    """A resolver that returns an address at which nothing listens before the address of the host."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
         (address,) = await super().resolve(host, port, encrypted=encrypted)
@@ -284,14 +289,14 @@ class _TwoAddresses(HostResolver):
 
 
 async def test_the_next_address_is_tried(ssh_server: SshServer, mirrors: Mirrors) -> None:
-    """A host remains reachable by its other address if one cannot be reached."""
+    """A host is reached at its second address if its first one cannot be reached."""
     newest = ssh_server.create_repository("team.git").commit({"a.json": "1"})
     resolver = _TwoAddresses(AllowedHosts.parse(LOOPBACK), "the repository's")
-    assert await replace(remote(ssh_server), resolver=resolver).head("main", mirrors.ensure_root()) == newest
+    assert await replace(ssh_remote(ssh_server), resolver=resolver).head("main", mirrors.ensure_root()) == newest
 
 
 async def test_a_missing_ssh_is_reported(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error for a missing ssh program names the package to install on the worker."""
     async with ssh.serving(tmp_path / "ssh") as server:
         monkeypatch.setattr("shutil.which", lambda _: None)
-        assert "install openssh-client where the jobs worker runs" in (await refusal(remote(server), mirrors)).message
+        assert "install openssh-client where the jobs worker runs" in (await head_error(ssh_remote(server), mirrors)).message
