@@ -1,4 +1,4 @@
-"""Fixtures of a git host for one test, and of the port over its API."""
+"""A git host for one test, and a worker's access to its API."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Common parts of the tests of the port."""
+"""A repository with a pull request at a git host, and a worker's access to it."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -29,13 +29,13 @@ class HostAccess:
     host: RestHost
     client: HostClient
     url: str
-    sealed: str
+    sealed_token: str
     number: int
     head: str
 
     @property
     def repository(self) -> Repository:
-        githost = GitHostRepositoryConfig(url=self.url, branch="main", encrypted_token=self.sealed)
+        githost = GitHostRepositoryConfig(url=self.url, branch="main", encrypted_token=self.sealed_token)
         sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
         spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
         return Repository("default", "boards", "uid-of-boards", 1, spec)

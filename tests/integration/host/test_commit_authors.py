@@ -19,28 +19,28 @@ def history(host_access: HostAccess, *names: str) -> Sequence[HistoryItem]:
 
 
 async def test_authors_have_the_accounts_that_the_host_knows(host_access: HostAccess) -> None:
-    """Accounts match by the name in the commit. One request serves all histories of a commit."""
-    result, commit = CommitAuthors(host_access.host), history(host_access, "Test", "Somebody Else")
+    """An author of a history has the account that the host reports for this name. All histories of a commit share one request."""
+    commit_authors, items = CommitAuthors(host_access.host), history(host_access, "Test", "Unknown Author")
     for _ in range(2):
-        (item,) = await result.with_accounts(host_access.repository, "a b.json", commit)
+        (item,) = await commit_authors.with_accounts(host_access.repository, "a b.json", items)
         assert item.authors == [
             Author(name="Test", username="test", avatar_url="https://avatars.example.org/test"),
-            Author(name="Somebody Else"),
+            Author(name="Unknown Author"),
         ]
     assert [call for call in host_access.server.calls if "commits" in call] == ["GET /repos/team/boards/commits"]
 
 
 async def test_an_unavailable_host_omits_only_the_accounts(host_access: HostAccess, monkeypatch: Any) -> None:
-    """If the host is slow, refuses or has no API, the history is returned as git has it, and the host is not called for a while."""
+    """If the host refuses or has no API, the history is returned without accounts. After a failure, the host is not called for a while."""
     monkeypatch.setattr(authors, "_TIMEOUT_SECONDS", 0.2)
-    commit, result = history(host_access, "Test"), CommitAuthors(host_access.host)
+    items, commit_authors = history(host_access, "Test"), CommitAuthors(host_access.host)
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=500)
 
     host_access.server.api_fault = refuse
-    assert await result.with_accounts(host_access.repository, "", commit) == commit
+    assert await commit_authors.with_accounts(host_access.repository, "", items) == items
     host_access.server.api_fault = None
-    assert await result.with_accounts(host_access.repository, "", commit) == commit
-    assert await CommitAuthors(host_access.host).with_accounts(host_access.with_url("https://git.invalid/one"), "", commit) == commit
-    assert await result.with_accounts(host_access.repository, "", []) == []
+    assert await commit_authors.with_accounts(host_access.repository, "", items) == items
+    assert await CommitAuthors(host_access.host).with_accounts(host_access.with_url("https://git.invalid/one"), "", items) == items
+    assert await commit_authors.with_accounts(host_access.repository, "", []) == []

@@ -1,4 +1,4 @@
-"""The port ``Host`` over the API of every kind of git host, each with a server that speaks it."""
+"""The interface ``Host`` of the jobs worker, implemented over the API of each kind of git host."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -65,7 +65,7 @@ async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -
 
 
 async def test_a_pull_request_from_a_fork_is_recognized(access: HostAccess) -> None:
-    """The commits of a fork have a reference: at Bitbucket Cloud in the fork, and at the other hosts in the repository itself."""
+    """The head of a pull request from a fork has a reference: in the fork at Bitbucket Cloud, in the repository itself at other hosts."""
     access.server.move_to_fork("team/boards", access.number, "stranger/boards")
     result = await access.host.pull_request(access.repository, access.number)
     assert result.is_from_fork
@@ -104,16 +104,16 @@ async def test_at_most_a_thousand_files_are_read(access: HostAccess) -> None:
 
 
 async def test_a_comment_is_created_once_and_then_changed(access: HostAccess) -> None:
-    """Comments of others on several pages are kept, and the comment of this repository is found after them."""
+    """A repository has one comment, which is found after several pages of other comments. These are kept."""
     access.server.max_page_size = 2
     comments = access.server.repositories["team/boards"].pulls[access.number].comments
-    comments.update({number: f"said {number}" for number in range(1000, 1005)})
+    comments.update({number: f"other {number}" for number in range(1000, 1005)})
     assert await access.host.comment(access.repository, access.number, "nothing", may_create=False) == ""
     first = await access.host.comment(access.repository, access.number, "## one")
     assert await access.host.comment(access.repository, access.number, "## two") == first
     await access.host.comment(replace(access.repository, uid="another"), access.number, "## three")
     texts = list(comments.values())
-    assert texts[:5] == [f"said {number}" for number in range(1000, 1005)]
+    assert texts[:5] == [f"other {number}" for number in range(1000, 1005)]
     assert [text.partition("## ")[2] for text in texts[5:]] == ["two", "three"]
     pull_request = await access.host.pull_request(access.repository, access.number)
     assert first.lower().startswith(pull_request.url.lower())
@@ -125,8 +125,8 @@ async def test_a_long_comment_is_shortened(access: HostAccess) -> None:
     sections = [f"## Part {number}\n\n" + "x" * 9000 for number in range(6)]
     await access.host.comment(access.repository, access.number, "\n\n".join(sections))
     (text,) = access.server.repositories["team/boards"].pulls[access.number].comments.values()
-    is_cut = kind_of(access).startswith("bitbucket")
-    assert (len(text) <= 32_768, "Part 5" in text, "left out" in text) == (is_cut, not is_cut, is_cut)
+    is_shortened = kind_of(access).startswith("bitbucket")
+    assert (len(text) <= 32_768, "Part 5" in text, "left out" in text) == (is_shortened, not is_shortened, is_shortened)
     assert "Part 2" in text
 
 
@@ -134,15 +134,20 @@ async def test_a_long_comment_is_shortened(access: HostAccess) -> None:
 async def test_a_commit_status_has_the_repositorys_name(access: HostAccess, state: CommitState) -> None:
     """A commit status has the repository's name, and its text is cut to the length that the host accepts."""
     await access.host.set_commit_status(access.repository, CommitStatus(access.head, state, "x" * 300, PAGE))
-    ((commit, sent),) = access.server.repositories["team/boards"].statuses
-    failed = {CommitState.FAILURE: "failed", CommitState.ERROR: "failed"}
-    upper = {CommitState.PENDING: "INPROGRESS", CommitState.SUCCESS: "SUCCESSFUL"}
+    ((commit, status),) = access.server.repositories["team/boards"].statuses
+    gitlab_states = {CommitState.FAILURE: "failed", CommitState.ERROR: "failed"}
+    bitbucket_states = {CommitState.PENDING: "INPROGRESS", CommitState.SUCCESS: "SUCCESSFUL"}
     expected: dict[str, Any] = {
         "github": {"state": state.value, "description": "x" * 140, "context": "dashwright/boards", "target_url": PAGE},
         "gitea": {"state": state.value, "description": "x" * 255, "context": "dashwright/boards", "target_url": PAGE},
-        "gitlab": {"state": failed.get(state, state.value), "description": "x" * 255, "name": "dashwright/boards", "target_url": PAGE},
+        "gitlab": {
+            "state": gitlab_states.get(state, state.value),
+            "description": "x" * 255,
+            "name": "dashwright/boards",
+            "target_url": PAGE,
+        },
         "bitbucket": {
-            "state": upper.get(state, "FAILED"),
+            "state": bitbucket_states.get(state, "FAILED"),
             "description": "x" * 255,
             "name": "dashwright/boards",
             "key": "dashwright/boards",
@@ -150,7 +155,7 @@ async def test_a_commit_status_has_the_repositorys_name(access: HostAccess, stat
         },
     }
     expected["bitbucket-server"] = expected["bitbucket"]
-    assert (commit, sent) == (access.head, expected[kind_of(access)])
+    assert (commit, status) == (access.head, expected[kind_of(access)])
 
 
 async def test_a_status_may_be_set_twice(access: HostAccess) -> None:
@@ -162,15 +167,15 @@ async def test_a_status_may_be_set_twice(access: HostAccess) -> None:
 
 async def test_a_long_name_has_a_short_key(access: HostAccess) -> None:
     access.server.token = ""
-    repository = replace(replace(access, sealed="").repository, name="n" * 60)
+    repository = replace(replace(access, sealed_token="").repository, name="n" * 60)
     await access.host.set_commit_status(repository, CommitStatus(access.head, CommitState.SUCCESS, "", PAGE))
-    ((_, sent),) = access.server.repositories["team/boards"].statuses
-    assert f"dashwright/{'n' * 60}" in sent.values()
-    assert len(sent.get("key", "")) <= (255 if kind_of(access) == "bitbucket-server" else 40)
+    ((_, status),) = access.server.repositories["team/boards"].statuses
+    assert f"dashwright/{'n' * 60}" in status.values()
+    assert len(status.get("key", "")) <= (255 if kind_of(access) == "bitbucket-server" else 40)
 
 
 async def test_hooks_are_created_changed_listed_and_removed(access: HostAccess) -> None:
-    """A hook has one number in all responses. It has both events and the secret."""
+    """A hook has the same id in all responses, and the requested address, events and secret."""
     access.server.max_page_size = 2
     for number in range(3):
         await access.host.create_hook(access.repository, replace(HOOK, url=f"{HOOK.url}/{number}"))
@@ -199,19 +204,19 @@ async def test_commits_have_accounts_if_the_host_reports_them(access: HostAccess
     assert any("commits" in call for call in access.server.calls) == bool(commits)
 
 
-async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> None:
-    """Neither a redirect nor a next page leads the token to another host, another repository or a parent of it."""
+async def test_redirects_to_other_addresses_are_not_followed(access: HostAccess) -> None:
+    """A redirect to another host, another repository or a path above the repository is refused, so that the token is not sent there."""
     root = f"{access.server.origin}{access.server.api_path}"
-    own_addresses = {
+    repository_path = {
         "gitlab": "projects/team%2Fboards",
         "bitbucket": "repositories/team/boards",
         "bitbucket-server": "projects/team/repos/boards",
     }.get(kind_of(access), "repos/team/boards")
     addresses = [
-        f"http://127.0.0.1:1{access.server.api_path}{own_addresses}/x",
+        f"http://127.0.0.1:1{access.server.api_path}{repository_path}/x",
         f"{root}user",
-        f"{root}{own_addresses}/../../x",
-        f"{root}{own_addresses}/%2e%2e/x",
+        f"{root}{repository_path}/../../x",
+        f"{root}{repository_path}/%2e%2e/x",
         "//127.0.0.1:1/x",
         "",
         "http://[",
@@ -229,7 +234,7 @@ async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> 
 
 
 async def test_a_next_page_elsewhere_is_an_error(tmp_path: Path) -> None:
-    """The next page is an address in the response of Bitbucket. An address elsewhere is an error."""
+    """Responses of Bitbucket have the address of the next page. An address outside the repository is an error."""
 
     async def name_another_address(_: web.Request) -> web.Response:
         return web.json_response({"values": [HOOK_OF_BITBUCKET], "next": "http://127.0.0.1:1/x"})

@@ -1,4 +1,4 @@
-"""The port ``Host`` over the API of a git host whose git is real."""
+"""The interface ``Host`` of the jobs worker over the API of GitHub, whose repositories are real ones of git."""
 
 import asyncio
 import email.utils
@@ -21,17 +21,17 @@ HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_requ
 
 
 class CountingBudget:
-    """A budget that counts and allows everything. With ``spent`` it refuses."""
+    """A budget that records and allows all requests. If it ``is_used_up``, it refuses them."""
 
-    def __init__(self, *, spent: bool = False) -> None:
-        self.taken: list[tuple[str, str]] = []
+    def __init__(self, *, is_used_up: bool = False) -> None:
+        self.charges: list[tuple[str, str]] = []
         self.requested_delays: list[float | None] = []
-        self._spent = spent
+        self._is_used_up = is_used_up
 
     async def charge(self, host: str, namespace: str, requests: int) -> None:
-        if self._spent:
-            raise TooManyRequests("spent", retry_after=9)
-        self.taken += [(namespace, host)] * requests
+        if self._is_used_up:
+            raise TooManyRequests("used up", retry_after=9)
+        self.charges += [(namespace, host)] * requests
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
         self.requested_delays.append(retry_after)
@@ -39,7 +39,7 @@ class CountingBudget:
 
 
 async def test_a_comment_is_created_once_and_then_changed(host_access: HostAccess) -> None:
-    """Comments of others are kept, also those that quote it; another repository has a comment of its own."""
+    """A repository has one comment. Other comments are kept, even those that quote it, and those of other repositories."""
     comments = host_access.server.repositories["team/boards"].pulls[host_access.number].comments
     comments[1000] = "> <!-- dashwright:uid-of-boards -->\n> said before"
     first = await host_access.host.comment(host_access.repository, host_access.number, "one")
@@ -49,22 +49,22 @@ async def test_a_comment_is_created_once_and_then_changed(host_access: HostAcces
     assert texts == ["> said before", "two", "of another"]
 
 
-async def test_a_comment_that_cannot_be_changed_is_left_and_a_new_one_created(host_access: HostAccess) -> None:
-    """A comment that the host does not allow to change is left, and a new one created."""
+async def test_a_comment_that_cannot_be_changed_is_kept(host_access: HostAccess) -> None:
+    """If the host does not allow the change of a comment, the comment is kept, and a new one is created."""
     comments = host_access.server.repositories["team/boards"].pulls[host_access.number].comments
-    comments[1000] = "<!-- dashwright:uid-of-boards -->\nmine"
+    comments[1000] = "<!-- dashwright:uid-of-boards -->\nof another account"
 
     async def refuse(request: web.Request) -> web.Response | None:
         return web.json_response({"message": "Must have admin rights"}, status=403) if request.path.endswith("/1000") else None
 
     host_access.server.api_fault = refuse
-    await host_access.host.comment(host_access.repository, host_access.number, "ours")
-    await host_access.host.comment(host_access.repository, host_access.number, "ours again")
-    assert [body.partition("\n")[2] for body in comments.values()] == ["mine", "ours again"]
+    await host_access.host.comment(host_access.repository, host_access.number, "first text")
+    await host_access.host.comment(host_access.repository, host_access.number, "second text")
+    assert [body.partition("\n")[2] for body in comments.values()] == ["of another account", "second text"]
 
 
 async def test_a_commit_status_has_the_repositorys_name(host_access: HostAccess) -> None:
-    """The description is truncated to the length that hosts accept."""
+    """A commit status has the repository's name, and a description of at most 140 characters, which GitHub accepts."""
     await host_access.host.set_commit_status(
         host_access.repository, CommitStatus(host_access.head, CommitState.FAILURE, "x" * 200, "https://boards.example.org/p")
     )
@@ -131,7 +131,7 @@ async def test_error_responses_become_product_errors(
 
 
 async def test_a_pause_until_a_date_is_reported(host_access: HostAccess) -> None:
-    """A host may name the end of a pause as a date, RFC 9110, section 10.2.3."""
+    """A host may give the end of a pause as a date (RFC 9110, section 10.2.3)."""
     until = email.utils.format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
 
     async def refuse(_: web.Request) -> web.Response:
@@ -171,15 +171,18 @@ async def test_an_endless_response_is_cut_off(host_access: HostAccess) -> None:
 
 
 async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess) -> None:
-    """Requests count for the organization and the API's address, as do three that recognize the host. A refusal sends none."""
-    resolver, cipher, counted = (
+    """Each request is charged to the organization and the API's address, also the three that recognize the host.
+
+    If the budget is used up, no request is sent. A pause that the host requests is reported to the budget.
+    """
+    resolver, cipher, budget = (
         HostResolver(AllowedHosts.parse(["127.0.0.1"])),
         SecretCipher.from_keys("a key of the test's own"),
         CountingBudget(),
     )
-    client = HostClient(resolver, counted)
+    client = HostClient(resolver, budget)
     await RestHost(client, cipher, {}).hooks(host_access.repository)
-    assert counted.taken == [("default", f"127.0.0.1:{host_access.server.port}")] * 4
+    assert budget.charges == [("default", f"127.0.0.1:{host_access.server.port}")] * 4
 
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({}, status=429, headers={"Retry-After": "11"})
@@ -187,11 +190,11 @@ async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess)
     host_access.server.api_fault = refuse
     with pytest.raises(TooManyRequests, match="paused"):
         await RestHost(client, cipher, {}).hooks(host_access.repository)
-    assert counted.requested_delays == [11]
+    assert budget.requested_delays == [11]
     host_access.server.calls.clear()
-    spent = HostClient(resolver, CountingBudget(spent=True))
-    with pytest.raises(TooManyRequests, match="spent"):
-        await RestHost(spent, cipher, {}).hooks(host_access.repository)
+    client_without_budget = HostClient(resolver, CountingBudget(is_used_up=True))
+    with pytest.raises(TooManyRequests, match="used up"):
+        await RestHost(client_without_budget, cipher, {}).hooks(host_access.repository)
     assert host_access.server.calls == []
     await client.close()
 
@@ -207,12 +210,12 @@ async def test_only_allowed_hosts_are_contacted(host_access: HostAccess) -> None
 async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess) -> None:
     """A call of a broken or unreachable host fails within the client's time limit."""
 
-    async def break_off(request: web.Request) -> web.Response:
+    async def abort_connection(request: web.Request) -> web.Response:
         assert request.transport is not None
         request.transport.abort()
         return web.Response()
 
-    host_access.server.api_fault = break_off
+    host_access.server.api_fault = abort_connection
     with pytest.raises(SourceFailed, match="closed the connection"):
         await host_access.host.create_hook(host_access.repository, HOOK)
     with pytest.raises(SourceFailed, match="cannot be reached"):
@@ -224,22 +227,23 @@ async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess)
 
 async def test_a_silent_host_times_out(host_access: HostAccess) -> None:
     """A request to a silent host times out and is not repeated, because its result is unknown."""
-    responded = asyncio.Event()
+    released = asyncio.Event()
 
     async def wait(_: web.Request) -> web.Response:
-        await responded.wait()
+        await released.wait()
         return web.Response()
 
     host_access.server.api_fault = wait
     client = HostClient(HostResolver(AllowedHosts.parse(["127.0.0.1"])), seconds=0.2)
     with pytest.raises(SourceFailed, match="did not respond in time"):
         await RestHost(client, SecretCipher.from_keys("a key of the test's own"), {}).create_hook(host_access.repository, HOOK)
-    responded.set()
+    released.set()
     assert len(host_access.server.calls) == 1
     await client.close()
 
 
 async def test_an_operator_configures_addresses_of_apis(host_access: HostAccess) -> None:
+    """GIT_HOST_APIS names the API of each host, with an empty address for a host without one."""
     cipher, address = SecretCipher.from_keys("a key of the test's own"), f"127.0.0.1:{host_access.server.port}"
     host_with_address = RestHost(host_access.client, cipher, {"git.example.org": f"http://{address}/api/v3"})
     assert await host_with_address.hooks(host_access.with_url("https://git.example.org/team/boards.git")) == []
