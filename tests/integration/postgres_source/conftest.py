@@ -1,4 +1,4 @@
-"""A database for the tests of one module, a role that a data source queries as, and functions that query as that role."""
+"""A database with measurements, a role with which a data source reads it, and functions that query it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -25,18 +25,18 @@ from dashwright.expressions.sources.postgres.source import TYPES, Postgres
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 RANGE = TimeRange(START, START + timedelta(hours=1))
-PASSWORD = "not to be told"
+PASSWORD = "of the reading role"
 
 _CONTENT = """
-create table treasure (id int primary key, made timestamptz, host text, gold float8);
-insert into treasure select n, timestamptz '2020-01-01Z' + n * interval '1 minute', 'h' || n % 2, n from generate_series(0, 59) n;
+create table measurement (id int primary key, measured_at timestamptz, host text, watts float8);
+insert into measurement select n, timestamptz '2020-01-01Z' + n * interval '1 minute', 'h' || n % 2, n from generate_series(0, 59) n;
 create sequence counter;
-create function plunder() returns int language plpgsql as $$ begin insert into treasure values (-1); return 1; end $$;
-create function haunt() returns int language plpgsql as $$ begin
+create function insert_row() returns int language plpgsql as $$ begin insert into measurement values (-1); return 1; end $$;
+create function change_session() returns int language plpgsql as $$ begin
     perform pg_advisory_lock(4711); perform set_config('work_mem', '1MB', false);
-    execute 'prepare ghost as select 1'; execute 'create temp table grave (x int)'; return 1;
+    execute 'prepare prepared as select 1'; execute 'create temp table temporary (x int)'; return 1;
 end $$;
-create procedure ransom(inout x int) language plpgsql as $$ begin x := 2; end $$;
+create procedure set_to_two(inout x int) language plpgsql as $$ begin x := 2; end $$;
 """
 
 
@@ -53,14 +53,16 @@ class Warehouse:
     """A database with data to read."""
 
     #: The URL of the database for its owner, who has all rights.
-    owner: str
+    owner_url: str
+    #: The name of the database.
     database: str
+    #: The role that the data source uses.
     reader: str
 
     @property
     def address(self) -> str:
-        split = urlsplit(self.owner)
-        return f"{split.hostname}:{split.port or 5432}"
+        parts = urlsplit(self.owner_url)
+        return f"{parts.hostname}:{parts.port or 5432}"
 
     @property
     def record(self) -> SourceRecord:
@@ -74,7 +76,7 @@ def warehouse(postgres_dsn: str) -> Iterator[Warehouse]:
     suffix = token_hex(6)
     created = Warehouse(with_database(postgres_dsn, f"warehouse_{suffix}"), f"warehouse_{suffix}", f"reader_{suffix}")
     asyncio.run(_run(postgres_dsn, f"create database {created.database}", f"create role {created.reader} login password '{PASSWORD}'"))
-    asyncio.run(_run(created.owner, _CONTENT, _RIGHTS.format(created.reader)))
+    asyncio.run(_run(created.owner_url, _CONTENT, _RIGHTS.format(created.reader)))
     yield created
     asyncio.run(_run(postgres_dsn, f"drop database {created.database} with (force)", f"drop role {created.reader}"))
 
@@ -90,14 +92,14 @@ async def _run(url: str, *statements: str) -> None:
 
 @pytest.fixture
 async def owner(warehouse: Warehouse) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    connection = await asyncpg.connect(warehouse.owner)
+    connection = await asyncpg.connect(warehouse.owner_url)
     yield connection
     await connection.close()
 
 
 @pytest.fixture
 def resolver(warehouse: Warehouse) -> HostResolver:
-    return HostResolver(AllowedHosts.parse((str(urlsplit(warehouse.owner).hostname), "127.0.0.0/8")))
+    return HostResolver(AllowedHosts.parse((str(urlsplit(warehouse.owner_url).hostname), "127.0.0.0/8")))
 
 
 @pytest.fixture
@@ -131,17 +133,17 @@ def sql_query(sql: str, **query: Any) -> SourceQuery:
     return SourceQuery.model_validate({"refId": "A", "datasource": datasource, "rawSql": sql, "format": "table", **query})
 
 
-def values(frame: Frame) -> dict[str, list[Any]]:
-    """Return values by column, with None for null."""
-    created = {}
+def column_values(frame: Frame) -> dict[str, list[Any]]:
+    """Return the values of each column, with None for null."""
+    columns = {}
     for item in frame.fields:
         nulls = [False] * len(item) if item.nulls is None else item.nulls.tolist()
-        created[item.name] = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
-    return created
+        columns[item.name] = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
+    return columns
 
 
 async def wait_until(condition: Callable[[], Awaitable[object]]) -> None:
-    """Wait until ``holds`` returns a true value."""
+    """Wait until ``condition`` returns a true value."""
     async with asyncio.timeout(60):
-        while not await condition():  # noqa: ASYNC110 (nothing announces what another process does)
+        while not await condition():  # noqa: ASYNC110 (no event announces what another process does)
             await asyncio.sleep(0.02)

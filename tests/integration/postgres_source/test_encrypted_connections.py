@@ -16,7 +16,7 @@ import uvloop
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.integration.postgres_source.conftest import RANGE, Warehouse, patient_limits, sql_query, values
+from tests.integration.postgres_source.conftest import RANGE, Warehouse, column_values, patient_limits, sql_query
 
 from dashwright.common.errors import SourceFailed, TooLarge
 from dashwright.common.models.data_sources import SourceRecord
@@ -43,12 +43,12 @@ class Authority:
         self._certificate = self._sign(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
-    def pair(self, name: str) -> KeyPair:
+    def issue(self, name: str) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         certificate = self._sign(subject, key, x509.SubjectAlternativeName([x509.DNSName(name)]))
-        written = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        return KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), written.decode())
+        key_pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        return KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), key_pem.decode())
 
     def _sign(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> x509.Certificate:
         now = datetime.now(UTC)
@@ -59,7 +59,7 @@ class Authority:
 
 
 AUTHORITY = Authority()
-SERVER, CLIENT = AUTHORITY.pair("db.test"), AUTHORITY.pair("reader")
+SERVER, CLIENT = AUTHORITY.issue("db.test"), AUTHORITY.issue("reader")
 
 
 class TlsProxy:
@@ -76,10 +76,10 @@ class TlsProxy:
         self.requested_names: list[str | None] = []
         self.clients: list[Any] = []
         self._writers: list[asyncio.StreamWriter] = []
-        self._handled: set[asyncio.Task[Any] | None] = set()
+        self._tasks: set[asyncio.Task[Any] | None] = set()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._handled.add(asyncio.current_task())
+        self._tasks.add(asyncio.current_task())
         self._writers.append(writer)
         with suppress(OSError, asyncio.IncompleteReadError):
             if await reader.readexactly(8) != _SSL_REQUEST:
@@ -95,7 +95,7 @@ class TlsProxy:
     async def close(self) -> None:
         for writer in self._writers:
             writer.transport.abort()
-        await asyncio.gather(*[task for task in self._handled if task])
+        await asyncio.gather(*[task for task in self._tasks if task])
 
 
 async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,7 +107,7 @@ async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 class LoopbackResolver:
-    """A resolver that returns the loopback for every name, like a name server under foreign control."""
+    """A resolver that returns the loopback for every name, like a name server that an attacker controls."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[IPv4Address]:
         assert encrypted
@@ -143,7 +143,7 @@ def with_mode(record: SourceRecord, mode: str, **secrets: str) -> SourceRecord:
     return replace(record, json_data=options, secrets={**record.secrets, **secrets})
 
 
-async def check(record: SourceRecord) -> str:
+async def check_health(record: SourceRecord) -> str:
     connections = Connections(LoopbackResolver())
     try:
         return await Postgres(record, connections).health()
@@ -154,7 +154,7 @@ async def check(record: SourceRecord) -> str:
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
 async def test_a_certificate_is_verified_for_the_configured_name(tls_server: TlsServer, mode: str) -> None:
     """The certificate is verified for the configured name, although the connection is made to the checked address."""
-    assert await check(with_mode(tls_server.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
+    assert await check_health(with_mode(tls_server.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
     assert tls_server.proxy.requested_names == ["db.test"]
 
 
@@ -167,28 +167,29 @@ async def test_a_certificate_is_verified_for_the_configured_name(tls_server: Tls
         ("require", "db.test", Authority(), "certificate .* cannot be verified"),
         ("verify-full", "db.test", None, "certificate .* cannot be verified"),
     ],
+    ids=["other name", "other authority", "verify-ca", "require", "without authority"],
 )
 async def test_an_unknown_certificate_or_name_is_refused(
     tls_server: TlsServer, mode: str, name: str, authority: Authority | None, message: str
 ) -> None:
-    """An unknown certificate or name is a 502 that says what to check."""
+    """A certificate of another authority or name is refused, and the error names the cause."""
     record = with_mode(tls_server.record, mode, **({"tlsCACert": authority.pem} if authority else {}))
     with pytest.raises(SourceFailed, match=message):
-        await check(replace(record, url=record.url.replace("db.test", name)))
+        await check_health(replace(record, url=record.url.replace("db.test", name)))
 
 
 @pytest.mark.parametrize(("mode", "name"), [("require", "other.test"), ("verify-ca", "other.test")])
 async def test_the_name_is_verified_only_if_configured(tls_server: TlsServer, mode: str, name: str) -> None:
-    """The mode ``require`` without an authority encrypts and verifies nothing."""
+    """The mode ``verify-ca`` does not verify the name. The mode ``require`` without an authority verifies nothing."""
     record = with_mode(tls_server.record, mode, **({"tlsCACert": AUTHORITY.pem} if mode == "verify-ca" else {}))
-    assert await check(replace(record, url=record.url.replace("db.test", name))) == "Database Connection OK"
+    assert await check_health(replace(record, url=record.url.replace("db.test", name))) == "Database Connection OK"
 
 
 async def test_a_client_certificate_is_sent(tls_server: TlsServer) -> None:
     """A configured client certificate is sent to the server."""
     record = with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem, tlsClientCert=CLIENT.certificate, tlsClientKey=CLIENT.key)
-    await check(record)
-    await check(with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem))
+    await check_health(record)
+    await check_health(with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem))
     assert [bool(client) for client in tls_server.proxy.clients] == [True, False]
 
 
@@ -196,26 +197,26 @@ async def test_a_server_without_tls_is_refused(warehouse: Warehouse) -> None:
     """A record that requires encryption never gets an unencrypted connection."""
     record = replace(warehouse.record, json_data={"sslmode": "require"})
     with pytest.raises(SourceFailed, match="check host, port and sslmode"):
-        await check(record)
+        await check_health(record)
 
 
 def test_encryption_works_on_uvloop(warehouse: Warehouse, tmp_path: Path) -> None:
-    """An encrypted query is counted and cancelled on the server, on uvloop as on asyncio's own loop."""
+    """On uvloop, an encrypted query is limited in size, and cancelled on the server, as on asyncio's own loop."""
 
     async def run_query() -> None:
         async with open_tls_server(warehouse, tmp_path) as tls_server:
             connections = Connections(LoopbackResolver())
             source = Postgres(with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)
             (frame,) = await source.query(sql_query("select n from generate_series(1, 50000) n"), RANGE, patient_limits())
-            assert values(frame)["n"] == list(range(1, 50_001))
+            assert column_values(frame)["n"] == list(range(1, 50_001))
             with pytest.raises(TooLarge):
                 await source.query(sql_query("select repeat('x', 9000000)"), RANGE, patient_limits(source_bytes=100_000))
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.3):
                     await source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits())
-            working = "select count(*) as n from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'"
-            (frame,) = await source.query(sql_query(working), RANGE, patient_limits())
-            assert values(frame)["n"] == [0]
+            count_active = "select count(*) as n from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'"
+            (frame,) = await source.query(sql_query(count_active), RANGE, patient_limits())
+            assert column_values(frame)["n"] == [0]
             await connections.close()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import RunQuery, Warehouse, patient_limits, values
+from tests.integration.postgres_source.conftest import RunQuery, Warehouse, column_values, patient_limits
 
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge
 from dashwright.expressions.engine.deadline import Deadline
@@ -14,75 +14,75 @@ from dashwright.expressions.engine.limits import Limits
 Owner = Any
 """A connection of the owner of the database."""
 
-NOT_READING = [
-    "insert into treasure values (-1)",
-    "update treasure set gold = 0",
-    "delete from treasure",
-    "merge into treasure using treasure t on true when matched then delete",
-    "truncate treasure",
-    "drop table treasure",
-    "create table loot (x int)",
-    "create temp table loot (x int)",
-    "alter table treasure add column x int",
-    "grant all on treasure to public",
-    "copy treasure to '/tmp/loot'",
+OTHER_STATEMENTS = [
+    "insert into measurement values (-1)",
+    "update measurement set watts = 0",
+    "delete from measurement",
+    "merge into measurement using measurement t on true when matched then delete",
+    "truncate measurement",
+    "drop table measurement",
+    "create table copied (x int)",
+    "create temp table copied (x int)",
+    "alter table measurement add column x int",
+    "grant all on measurement to public",
+    "copy measurement to '/tmp/copied'",
     "copy (select 1) to program 'id'",
-    "copy treasure from '/etc/passwd'",
-    "do $$ begin insert into treasure values (-1); end $$",
-    "call ransom(1)",
+    "copy measurement from '/etc/passwd'",
+    "do $$ begin insert into measurement values (-1); end $$",
+    "call set_to_two(1)",
     "set role postgres",
     "set session authorization default",
     "set transaction read write",
     "set transaction_read_only = off",
     "reset all",
     "begin",
-    "commit; drop table treasure",
+    "commit; drop table measurement",
     "rollback",
     "savepoint a",
     "prepare transaction 'x'",
-    "prepare ghost as select 1",
-    "execute ghost",
+    "prepare prepared as select 1",
+    "execute prepared",
     "declare c cursor for select 1",
     "fetch all from c",
     "listen x",
     "notify x",
-    "lock table treasure",
+    "lock table measurement",
     "vacuum",
     "checkpoint",
     "load 'x'",
     "discard all",
     "refresh materialized view x",
-    "/* select */ drop table treasure",
-    "-- select\ndrop table treasure",
-    "((drop table treasure))",
-    "; drop table treasure",
+    "/* select */ drop table measurement",
+    "-- select\ndrop table measurement",
+    "((drop table measurement))",
+    "; drop table measurement",
     "",
     "-- nothing",
 ]
 
 REFUSED_STATEMENTS = [
     (
-        "with x as (insert into treasure values (-1) returning 1) select * from x",
+        "with x as (insert into measurement values (-1) returning 1) select * from x",
         "cannot execute (INSERT|SELECT) in a read-only transaction",
     ),
-    ("with x as (delete from treasure returning 1) select * from x", "cannot execute (DELETE|SELECT) in a read-only transaction"),
-    ("with x as (select 1) insert into treasure select -1 from x returning 1", "cannot execute INSERT in a read-only transaction"),
-    ("explain analyze insert into treasure values (-1)", "cannot execute INSERT"),
-    ("select * into loot from treasure", "no columns"),
-    ("select from treasure", "no columns"),
-    ("select 1; drop table treasure", "cannot insert multiple commands into a prepared statement"),
-    ("select 1 /* ; */; -- \n drop table treasure", "cannot insert multiple commands"),
-    ("select 1);drop table treasure;--", "syntax error"),
-    ("select array[1]) as answer(c0); drop table treasure; --", "syntax error"),
+    ("with x as (delete from measurement returning 1) select * from x", "cannot execute (DELETE|SELECT) in a read-only transaction"),
+    ("with x as (select 1) insert into measurement select -1 from x returning 1", "cannot execute INSERT in a read-only transaction"),
+    ("explain analyze insert into measurement values (-1)", "cannot execute INSERT"),
+    ("select * into copied from measurement", "no columns"),
+    ("select from measurement", "no columns"),
+    ("select 1; drop table measurement", "cannot insert multiple commands into a prepared statement"),
+    ("select 1 /* ; */; -- \n drop table measurement", "cannot insert multiple commands"),
+    ("select 1);drop table measurement;--", "syntax error"),
+    ("select array[1]) as answer(c0); drop table measurement; --", "syntax error"),
     ("select array[1] /*", "unterminated"),
-    ("select * from treasure for update", "cannot execute SELECT FOR UPDATE"),
+    ("select * from measurement for update", "cannot execute SELECT FOR UPDATE"),
     ("select nextval('counter')", "cannot execute nextval"),
     ("select setval('counter', 7)", "cannot execute setval"),
-    ("select plunder()", "cannot execute INSERT"),
-    ("select set_config('transaction_read_only', 'off', true), plunder()", "cannot set transaction read-write mode|must be set before"),
+    ("select insert_row()", "cannot execute INSERT"),
+    ("select set_config('transaction_read_only', 'off', true), insert_row()", "cannot set transaction read-write mode|must be set before"),
     ("select set_config('transaction_read_only', 'off', false)", "cannot set transaction read-write mode|must be set before"),
     (
-        "select query_to_xml('insert into treasure values (-1)', true, true, '')",
+        "select query_to_xml('insert into measurement values (-1)', true, true, '')",
         "INSERT is not allowed|cannot execute INSERT|unsupported XML",
     ),
     ("select set_config('role', 'pg_read_server_files', false)", "permission denied to set role"),
@@ -92,7 +92,7 @@ REFUSED_STATEMENTS = [
     ("select pg_ls_dir('/')", "permission denied for function"),
     ("select pg_stat_file('/etc/passwd')", "permission denied for function"),
     ("select lo_import('/etc/passwd')", "permission denied for function"),
-    ("select lo_export(1, '/tmp/loot')", "permission denied for function"),
+    ("select lo_export(1, '/tmp/copied')", "permission denied for function"),
     ("select pg_reload_conf()", "permission denied for function"),
     ("select pg_rotate_logfile()", "permission denied for function"),
     ("select pg_switch_wal()", "permission denied for function"),
@@ -106,24 +106,24 @@ REFUSED_STATEMENTS = [
     ("select 1 as x where $1", "has a parameter"),
     ("select '\0'", "NUL"),
     ("select '\ud800'", "half of a surrogate pair"),
-    ("select 1 as x; \ufeff drop table treasure", "cannot insert multiple commands|syntax error"),
-    ("select 1 as x\uff1b drop table treasure", "syntax error|does not exist"),
+    ("select 1 as x; \ufeff drop table measurement", "cannot insert multiple commands|syntax error"),
+    ("select 1 as x\uff1b drop table measurement", "syntax error|does not exist"),
 ]
 
 WITHOUT_EFFECT = [
     "select lo_create(4711)",
     "select lo_from_bytea(4711, 'x')",
-    "select haunt()",
+    "select change_session()",
     "select pg_advisory_lock(4711)",
-    "select pg_notify('x', 'loot')",
+    "select pg_notify('x', 'copied')",
     "select set_config('default_transaction_read_only', 'off', false)",
-    "select set_config('search_path', 'loot', false)",
+    "select set_config('search_path', 'copied', false)",
     "select set_config('statement_timeout', '0', false)",
-    "explain analyze create table loot as select 1",
+    "explain analyze create table copied as select 1",
 ]
 
 
-@pytest.mark.parametrize("sql", NOT_READING)
+@pytest.mark.parametrize("sql", OTHER_STATEMENTS)
 async def test_only_reading_statements_are_sent(run_query: RunQuery, sql: str) -> None:
     """The error of a statement that does not read lists the keywords with which a statement may begin."""
     with pytest.raises(BadRequest, match=r"begin with one of SELECT, WITH, VALUES, TABLE, SHOW, EXPLAIN|no statement"):
@@ -132,11 +132,11 @@ async def test_only_reading_statements_are_sent(run_query: RunQuery, sql: str) -
 
 @pytest.mark.parametrize(("sql", "message"), REFUSED_STATEMENTS)
 async def test_a_harmful_statement_is_refused(run_query: RunQuery, owner: Owner, sql: str, message: str) -> None:
-    """The server refuses a harmful statement, which is an error of the query, and nothing has changed."""
+    """A statement that begins like a reading one but does more is refused by the server. Nothing changes."""
     with pytest.raises(BadRequest, match=message):
         await run_query(sql)
     await _check_nothing_changed(owner)
-    assert values(await run_query("select 1 as x")) == {"x": [1]}
+    assert column_values(await run_query("select 1 as x")) == {"x": [1]}
 
 
 @pytest.mark.parametrize("sql", WITHOUT_EFFECT)
@@ -145,25 +145,29 @@ async def test_an_accepted_statement_has_no_lasting_effect(run_query: RunQuery, 
     session = (
         "select pg_backend_pid() as pid, current_setting('work_mem') as memory, current_setting('search_path') as path, current_user as me"
     )
-    before = values(await run_query(session))
+    before = column_values(await run_query(session))
     notifications: list[object] = []
     await owner.add_listener("x", lambda *arguments: notifications.append(arguments[-1]))
     with suppress(BadRequest):  # newer servers forbid more
         await run_query(sql)
-    assert values(await run_query(session)) == before
+    assert column_values(await run_query(session)) == before
     await _check_nothing_changed(owner)
-    assert (await run_query("select name from pg_prepared_statements where name = 'ghost'")).row_count == 0
+    assert (await run_query("select name from pg_prepared_statements where name = 'prepared'")).row_count == 0
     await owner.execute("notify x, 'the end'")
     await _wait_for_notification(notifications)
     assert notifications == ["the end"]
 
 
 async def test_a_transaction_is_read_only_and_bounded(run_query: RunQuery) -> None:
-    """Transactions and sessions of a data source are read-only and limited, and the session names its data source."""
+    """Transactions of a data source are read-only, with limited times, and the session has the name of the application."""
     settings = ["transaction_read_only", "application_name", "lock_timeout"]
     sql = "select " + ", ".join(f"current_setting('{name}') as {name}" for name in settings)
-    assert values(await run_query(sql)) == {"transaction_read_only": ["on"], "application_name": ["dashwright"], "lock_timeout": ["5s"]}
-    (limit,) = values(await run_query("select setting::int as ms from pg_settings where name = 'statement_timeout'"))["ms"]
+    assert column_values(await run_query(sql)) == {
+        "transaction_read_only": ["on"],
+        "application_name": ["dashwright"],
+        "lock_timeout": ["5s"],
+    }
+    (limit,) = column_values(await run_query("select setting::int as ms from pg_settings where name = 'statement_timeout'"))["ms"]
     assert 0 < limit <= 60_000
 
 
@@ -177,10 +181,10 @@ async def test_a_transaction_is_read_only_and_bounded(run_query: RunQuery) -> No
     ],
 )
 async def test_a_slow_statement_is_cancelled(run_query: RunQuery, owner: Owner, warehouse: Warehouse, sql: str) -> None:
-    """A slow statement is cancelled on the server too."""
+    """A slow statement is cancelled at the deadline, also on the server."""
     with pytest.raises(DeadlineExceeded):
         await run_query(sql, Limits(deadline=Deadline(0.5)))
-    assert values(await run_query("select 1 as x")) == {"x": [1]}
+    assert column_values(await run_query("select 1 as x")) == {"x": [1]}
     running = "select count(*) from pg_stat_activity where usename = $1 and state = 'active'"
     assert await owner.fetchval(running, warehouse.reader) == 0
 
@@ -190,16 +194,16 @@ async def test_a_slow_statement_is_cancelled(run_query: RunQuery, owner: Owner, 
     ["select repeat('x', 20000000)", "select repeat('x', 1000) from generate_series(1, 20000)", "select array_fill(1, array[900000])"],
 )
 async def test_a_large_result_is_cancelled(run_query: RunQuery, sql: str) -> None:
-    """A large value, many rows, and large text are stopped before they fill the memory; the next statement gets a new connection."""
+    """A large value, many rows, or a large array is refused before it fills the memory, and the next statement succeeds."""
     with pytest.raises(TooLarge, match=r"too many bytes, more than the 1000000 allowed .*DASHWRIGHT_SOURCE_BYTES"):
         await run_query(sql, patient_limits(source_bytes=1_000_000))
-    assert values(await run_query("select 1 as x")) == {"x": [1]}
+    assert column_values(await run_query("select 1 as x")) == {"x": [1]}
 
 
 async def test_rows_beyond_the_limit_are_omitted_with_a_notice(run_query: RunQuery) -> None:
     """A result, also an endless one, is read up to the limit of rows."""
     frame = await run_query("select generate_series(1, 1000000000000) as n", patient_limits(source_rows=25_000))
-    assert values(frame)["n"] == list(range(1, 25_001))
+    assert column_values(frame)["n"] == list(range(1, 25_001))
     assert frame.meta
     (notice,) = frame.meta["notices"]
     assert notice == {
@@ -218,20 +222,22 @@ async def test_cells_beyond_the_limit_are_refused(run_query: RunQuery) -> None:
 
 
 async def test_a_role_may_end_only_its_sessions(run_query: RunQuery) -> None:
-    """A role may end its own sessions; the error is the server's, and the next statement works."""
+    """A role may end its own session: the query fails with 502, and the next statement succeeds."""
     with pytest.raises(DashwrightError) as caught:
         await run_query("select pg_terminate_backend(pg_backend_pid())")
     assert caught.value.status == 502
-    assert values(await run_query("select 1 as x")) == {"x": [1]}
+    assert column_values(await run_query("select 1 as x")) == {"x": [1]}
 
 
 async def _check_nothing_changed(owner: Owner) -> None:
-    facts = """
-        select (select count(*) from treasure), (select sum(id) from treasure), to_regclass('loot'), (select last_value from counter),
+    """Check that the table has its 60 rows with the ids 0 to 59, and that nothing was created, advanced or locked."""
+    state = """
+        select (select count(*) from measurement), (select sum(id) from measurement),
+            to_regclass('copied'), (select last_value from counter),
             (select count(*) from pg_locks where locktype = 'advisory' and objid = 4711),
             (select count(*) from pg_largeobject_metadata), (select count(*) from pg_replication_slots where slot_name = 'x')
     """
-    assert tuple(await owner.fetchrow(facts)) == (60, 1770, None, 1, 0, 0, 0)
+    assert tuple(await owner.fetchrow(state)) == (60, 1770, None, 1, 0, 0, 0)
 
 
 async def _wait_for_notification(notifications: list[object]) -> None:

@@ -6,7 +6,7 @@ from secrets import token_hex
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Warehouse, patient_limits, sql_query, values
+from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Warehouse, column_values, patient_limits, sql_query
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.data_sources import SourceRecord
@@ -47,7 +47,8 @@ REFUSED_RIGHTS = [
     ),
 ]
 
-CREATE_WRITING_FUNCTION = """
+#: Functions and an operator that would hide the rights of a role, if the check of roles used them by its search path.
+MISLEADING_FUNCTIONS = """
     create schema evil;
     create function evil.pg_has_role(name, oid, text) returns boolean language sql as 'select false';
     create function evil.differs(name, text) returns boolean language sql as 'select false';
@@ -60,8 +61,8 @@ CREATE_WRITING_FUNCTION = """
 async def test_a_role_that_may_write_is_refused(
     owner: Any, warehouse: Warehouse, connections: Connections, role: str, statement: str, message: str
 ) -> None:
-    """A role that may write by own, inherited or grantable rights is refused; the error says how to create a suitable role."""
-    await owner.execute(CREATE_WRITING_FUNCTION)
+    """A role that may write, or become a role that may, is refused, and the error says how to create a suitable role."""
+    await owner.execute(MISLEADING_FUNCTIONS)
     await owner.execute(statement.format(role=role))
     source = Postgres(record_of(warehouse, role), connections)
     try:
@@ -78,11 +79,11 @@ async def test_a_role_that_may_write_is_refused(
 @pytest.mark.parametrize(
     "statement",
     [
-        "grant select on treasure to {role}",
+        "grant select on measurement to {role}",
         "grant pg_read_all_data to {role}",
         "grant pg_monitor to {role}",
         "alter role {role} createdb createrole",
-        "create extension dblink; revoke execute on all functions in schema public from public; grant select on treasure to {role}",
+        "create extension dblink; revoke execute on all functions in schema public from public; grant select on measurement to {role}",
     ],
 )
 async def test_a_reading_role_is_accepted(owner: Any, warehouse: Warehouse, connections: Connections, role: str, statement: str) -> None:
@@ -92,7 +93,7 @@ async def test_a_reading_role_is_accepted(owner: Any, warehouse: Warehouse, conn
     try:
         assert await source.health() == "Database Connection OK"
         (frame,) = await source.query(sql_query("select current_user::text as x"), RANGE, patient_limits())
-        assert values(frame) == {"x": [role]}
+        assert column_values(frame) == {"x": [role]}
     finally:
         await owner.execute("drop extension if exists dblink; grant execute on all functions in schema public to public")
 
@@ -103,6 +104,6 @@ async def test_every_new_connection_is_checked(owner: Any, warehouse: Warehouse,
     assert await source.health() == "Database Connection OK"
     await owner.execute(f"alter role {role} superuser")
     await owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", role)
-    newer = Postgres(replace(record_of(warehouse, role), version=2), connections)
+    changed_source = Postgres(replace(record_of(warehouse, role), version=2), connections)
     with pytest.raises(BadRequest, match="it is a superuser"):
-        await newer.health()
+        await changed_source.health()

@@ -1,4 +1,4 @@
-"""The reference page is correct: its recipe creates a suitable role, its macros expand as shown, and its queries return its results."""
+"""The reference page is correct: its statements create a suitable role, its macros expand as shown, its queries return its results."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from tests.integration.postgres_source.conftest import RANGE, Warehouse, patient_limits, values
+from tests.integration.postgres_source.conftest import RANGE, Warehouse, column_values, patient_limits
 from tests.servers.databases import with_database
 
 from dashwright.common.models.data_sources import SourceRecord
@@ -35,28 +35,28 @@ def test_macros_expand_as_on_the_page() -> None:
 
 
 async def test_the_recipe_creates_the_source_of_the_page(warehouse: Warehouse, owner: Any, connections: Connections) -> None:
-    """The recipe is followed from the role to the frames, in a database for this test."""
+    """The statements of the page create a role, with which its data source connects, and its queries return its results."""
     database, role = f"{warehouse.database}_page", f"{warehouse.reader}_page"
     await owner.execute(f"create database {database}")
-    own_connection = await asyncpg.connect(with_database(warehouse.owner, database))
+    page_connection = await asyncpg.connect(with_database(warehouse.owner_url, database))
     try:
         blocks = [(kind, text.replace("dashwright_reader", role)) for kind, text in _FENCE.findall(PAGE.read_text())]
         for kind, text in blocks:
             if kind == "sql owner":
-                await own_connection.execute(text)
+                await page_connection.execute(text)
         source = Postgres(_record(next(text for kind, text in blocks if kind == "json source"), warehouse, database), connections)
         assert await source.health() == "Database Connection OK"
-        source_query = 0
+        query_count = 0
         for (kind, query), (_, result) in pairwise(blocks):
             if kind == "json query":
                 assert "\n".join(_lines(await _frame(source, json.loads(query)))) + "\n" == result
-                source_query += 1
-        assert source_query == 3
-        await own_connection.execute("create table later (x int)")
-        assert await own_connection.fetchval(f"select has_table_privilege('{role}', 'later', 'select')")
+                query_count += 1
+        assert query_count == 3
+        await page_connection.execute("create table later (x int)")
+        assert await page_connection.fetchval(f"select has_table_privilege('{role}', 'later', 'select')")
     finally:
-        await own_connection.execute(f"drop owned by {role}")
-        await own_connection.close()
+        await page_connection.execute(f"drop owned by {role}")
+        await page_connection.close()
         await owner.execute(f"drop database {database} with (force)")
         await owner.execute(f"drop role {role}")
 
@@ -79,7 +79,7 @@ async def _frame(source: Postgres, query: dict[str, Any]) -> Frame:
 
 def _lines(frame: Frame) -> Iterator[str]:
     for item in frame.fields:
-        cells = values(Frame([item]))[item.name]
+        cells = column_values(Frame([item]))[item.name]
         if item.type is FieldType.TIME:
             cells = [f"{datetime.fromtimestamp(value / 1e9, UTC):%H:%M}" for value in cells]
         labels = f"{{{item.labels}}}" if item.labels else ""

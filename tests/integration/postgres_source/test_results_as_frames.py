@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.integration.postgres_source.conftest import RANGE, RunQuery, Warehouse, patient_limits, sql_query, values
+from tests.integration.postgres_source.conftest import RANGE, RunQuery, Warehouse, column_values, patient_limits, sql_query
 from tests.unit.expressions.sources.records import MemoryRecords
 
 from dashwright.common.errors import BadRequest
@@ -61,19 +61,19 @@ TYPES_OF_COLUMNS = [
 
 @pytest.mark.parametrize(("expression", "kind", "value"), TYPES_OF_COLUMNS)
 async def test_every_type_has_its_column(run_query: RunQuery, expression: str, kind: str, value: Any) -> None:
-    """Null is null in every type; a type without a column type is the server's text."""
+    """Each type of PostgreSQL has its type of column, and null is null. A type without an equivalent is the server's text."""
     frame = await run_query(f"select x from (select {expression} as x) a union all select null where $__timeFrom() < $__timeTo()")
     (column,) = frame.fields
     assert (column.type.value, column.nullable) == (kind, True)
-    assert values(frame)["x"] == [value, None]
+    assert column_values(frame)["x"] == [value, None]
 
 
 async def test_an_enum_a_domain_and_a_composite_are_read(run_query: RunQuery, owner: Any) -> None:
-    """Types defined in the database are read."""
+    """Values of types that the database defines are read."""
     await owner.execute("create type mood as enum ('fine'); create domain year as int; create type pair as (a int, b text)")
     try:
         frame = await run_query("select 'fine'::mood as m, 2020::year as y, (1, 'x')::pair as p, array['fine']::mood[] as ms;")
-        assert values(frame) == {"m": ["fine"], "y": [2020], "p": ["(1,x)"], "ms": ["{fine}"]}
+        assert column_values(frame) == {"m": ["fine"], "y": [2020], "p": ["(1,x)"], "ms": ["{fine}"]}
     finally:
         await owner.execute("drop type mood; drop domain year; drop type pair")
 
@@ -83,7 +83,7 @@ async def test_times_out_of_range_are_null_with_a_notice(run_query: RunQuery) ->
     frame = await run_query(
         "select * from (values ('infinity'::timestamptz, 'infinity'::date), ('2500-01-01', '-infinity'), (null, null)) x(a, b)"
     )
-    assert values(frame) == {"a": [None, None, None], "b": [None, None, None]}
+    assert column_values(frame) == {"a": [None, None, None], "b": [None, None, None]}
     assert frame.meta
     assert [notice["text"] for notice in frame.meta["notices"]] == [
         "2 timestamps in column a are outside the years 1677 to 2262 and became null",
@@ -96,12 +96,12 @@ async def test_times_out_of_range_are_null_with_a_notice(run_query: RunQuery) ->
     [
         ("show timezone_abbreviations", {"timezone_abbreviations": ["Default"]}),
         ("values (1), (2)", {"column1": [1, 2]}),
-        ("table treasure limit 0", {"id": [], "made": [], "host": [], "gold": []}),
+        ("table measurement limit 0", {"id": [], "measured_at": [], "host": [], "watts": []}),
         ("select 1 as a, 2 as b -- done;", {"a": [1], "b": [2]}),
         ("(select 1 as a);;", {"a": [1]}),
         ("with x as (select 1 as a) select * from x", {"a": [1]}),
         (
-            "select host, array_agg(id) as ids from treasure where id < 4 group by 1 order by 1; -- end",
+            "select host, array_agg(id) as ids from measurement where id < 4 group by 1 order by 1; -- end",
             {"host": ["h0", "h1"], "ids": ["{0,2}", "{1,3}"]},
         ),
         ("select 1 as time, 2000000000 as timeend", {"time": [1_000_000], "timeend": [2_000_000_000 * SECOND]}),
@@ -111,31 +111,31 @@ async def test_times_out_of_range_are_null_with_a_notice(run_query: RunQuery) ->
 async def test_a_table_is_the_result_of_the_statement(run_query: RunQuery, sql: str, expected: dict[str, Any]) -> None:
     """Any reading statement is accepted; numeric columns named time or timeend are times."""
     frame = await run_query(sql)
-    assert values(frame) == expected
+    assert column_values(frame) == expected
     assert (frame.meta or {})["executedQueryString"] == sql
 
 
 async def test_explain_returns_a_table(run_query: RunQuery) -> None:
     """Plans are returned with and without an execution."""
-    frame = await run_query("explain (analyze, format json) select * from treasure")
-    ((plan,),) = values(frame)["QUERY PLAN"]
-    # The table ``treasure`` has 60 rows.
+    frame = await run_query("explain (analyze, format json) select * from measurement")
+    ((plan,),) = column_values(frame)["QUERY PLAN"]
+    # The table ``measurement`` has 60 rows.
     assert plan["Plan"]["Actual Rows"] == 60
 
 
 async def test_series_equal_a_direct_query(run_query: RunQuery, owner: Any) -> None:
-    """Macros, labels and fill give the numbers of a direct query."""
-    selection = "host, sum(gold) as gold from treasure where id not between 10 and 30"
-    sql = f"select $__timeGroupAlias(made, '7m', NULL), {selection} and $__timeFilter(made) group by 1, 2 order by 1"
+    """Series by macros, labels and fill have the numbers of a query without macros."""
+    selection = "host, sum(watts) as watts from measurement where id not between 10 and 30"
+    sql = f"select $__timeGroupAlias(measured_at, '7m', NULL), {selection} and $__timeFilter(measured_at) group by 1, 2 order by 1"
     frame = await run_query(sql, format="time_series")
-    direct = await owner.fetch(f"select (floor(extract(epoch from made) / 420) * 420)::bigint as t, {selection} group by 1, 2")
-    expected = {(row["t"] * SECOND, row["host"]): row["gold"] for row in direct}
+    direct = await owner.fetch(f"select (floor(extract(epoch from measured_at) / 420) * 420)::bigint as t, {selection} group by 1, 2")
+    expected = {(row["t"] * SECOND, row["host"]): row["watts"] for row in direct}
     grid = list(range(1577836800 // 420 * 420, 1577840400 + 1, 420))
     assert frame.fields[0].name == "Time"
     assert frame.fields[0].values.tolist() == [time * SECOND for time in grid]
     assert [(item.name, dict(item.labels.pairs) if item.labels else {}) for item in frame.fields[1:]] == [
-        ("gold", {"host": "h0"}),
-        ("gold", {"host": "h1"}),
+        ("watts", {"host": "h0"}),
+        ("watts", {"host": "h1"}),
     ]
     for item in frame.fields[1:]:
         assert item.labels
@@ -149,7 +149,7 @@ async def test_series_equal_a_direct_query(run_query: RunQuery, owner: Any) -> N
 
 async def test_an_excessive_fill_is_omitted_with_a_notice(run_query: RunQuery) -> None:
     """A fill with too many rows, such as an hour in microseconds, is omitted with a notice."""
-    frame = await run_query("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
+    frame = await run_query("select $__timeGroupAlias(measured_at, '1us', 0), watts from measurement order by 1", format="time_series")
     # The 60 rows of the table, without any filled ones.
     assert frame.row_count == 60
     (notice,) = (frame.meta or {})["notices"]
@@ -160,11 +160,11 @@ async def test_an_excessive_fill_is_omitted_with_a_notice(run_query: RunQuery) -
 
 async def test_a_series_without_rows_keeps_its_columns(run_query: RunQuery) -> None:
     """A series without rows has the columns of the statement."""
-    frame = await run_query("select made as time, host, gold from treasure where false", format="time_series")
+    frame = await run_query("select measured_at as time, host, watts from measurement where false", format="time_series")
     assert [(item.name, item.type.value, len(item)) for item in frame.fields] == [
         ("time", "time.Time", 0),
         ("host", "string", 0),
-        ("gold", "float64", 0),
+        ("watts", "float64", 0),
     ]
 
 
@@ -173,17 +173,17 @@ async def test_a_series_without_rows_keeps_its_columns(run_query: RunQuery) -> N
     [
         ("select nope", 'column "nope" does not exist (SQLSTATE 42703) at line 1, column 8\nselect nope\n       ^'),
         (
-            "select 1,\n  gould\nfrom treasure",
-            'at line 2, column 3\n  gould\n  ^\nhint: Perhaps you meant to reference the column "treasure.gold".',
+            "select 1,\n  wats\nfrom measurement",
+            'at line 2, column 3\n  wats\n  ^\nhint: Perhaps you meant to reference the column "measurement.watts".',
         ),
         ("select array[1], nope", "at line 1, column 18\nselect array[1], nope\n                 ^"),
-        ("select 1 / (id - id) from treasure", "division by zero (SQLSTATE 22012)"),
+        ("select 1 / (id - id) from measurement", "division by zero (SQLSTATE 22012)"),
         (
             "select * from pg_authid",
             "permission denied for table pg_authid (SQLSTATE 42501)\nhint: let the role of the data source read it: grant select on … to …",
         ),
         ("select 'x", "unterminated quoted string"),
-        ("select $__timeFilter(made) from treasur", 'relation "treasur" does not exist'),
+        ("select $__timeFilter(measured_at) from measuremen", 'relation "measuremen" does not exist'),
     ],
 )
 async def test_an_error_of_the_statement_has_its_position(run_query: RunQuery, sql: str, message: str) -> None:
@@ -218,22 +218,22 @@ async def test_equal_statements_are_one_query(warehouse: Warehouse, connections:
 
     assert have_same_key("select 1")
     assert not have_same_key("select $__timeTo()")
-    assert have_same_key("select $__timeGroup(made, '5m', 0)")
-    assert not have_same_key("select $__timeGroup(made, '5m', 0)", format="time_series")
+    assert have_same_key("select $__timeGroup(measured_at, '5m', 0)")
+    assert not have_same_key("select $__timeGroup(measured_at, '5m', 0)", format="time_series")
 
 
 async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, connections: Connections) -> None:
     """Series and tables are inputs of expressions, and an empty result counts as no data."""
-    directory = SourceRegistry(dict.fromkeys(TYPES, partial(Postgres, connections=connections)), MemoryRecords([warehouse.record]))
+    registry = SourceRegistry(dict.fromkeys(TYPES, partial(Postgres, connections=connections)), MemoryRecords([warehouse.record]))
     datasource = {"type": TYPES[0], "uid": "w"}
-    series = "select made as time, host, gold from treasure where $__timeFilter(made) order by 1"
+    series = "select measured_at as time, host, watts from measurement where $__timeFilter(measured_at) order by 1"
     queries = [
         {"refId": "A", "hide": True, "datasource": datasource, "rawSql": series, "format": "time_series"},
         {
             "refId": "B",
             "hide": True,
             "datasource": datasource,
-            "rawSql": "select host, count(*)::int as n from treasure group by 1 order by 1",
+            "rawSql": "select host, count(*)::int as n from measurement group by 1 order by 1",
             "format": "table",
         },
         {
@@ -248,7 +248,7 @@ async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, c
         {"refId": "F", "type": "reduce", "expression": "E", "reducer": "sum", "settings": {"mode": "dropNN"}},
     ]
     body = {"queries": queries, "from": "2020-01-01", "to": "2020-01-01T01"}
-    response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient_limits(), sources=directory))
+    response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient_limits(), sources=registry))
     assert isinstance(response.body, bytes)
     results = json.loads(response.body)["results"]
     assert series_of_result(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]

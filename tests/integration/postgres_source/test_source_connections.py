@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import PASSWORD, RANGE, RunQuery, Warehouse, patient_limits, sql_query, values, wait_until
+from tests.integration.postgres_source.conftest import (
+    PASSWORD,
+    RANGE,
+    RunQuery,
+    Warehouse,
+    column_values,
+    patient_limits,
+    sql_query,
+    wait_until,
+)
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DeadlineExceeded, SourceFailed, Unavailable
@@ -35,7 +44,7 @@ async def open_connections(resolver: HostResolver) -> AsyncIterator[OpenConnecti
 
 async def pid_of(record: SourceRecord, connections: Connections) -> int:
     (frame,) = await Postgres(record, connections).query(sql_query("select pg_backend_pid() as pid"), RANGE, patient_limits())
-    (pid,) = values(frame)["pid"]
+    (pid,) = column_values(frame)["pid"]
     return int(pid)
 
 
@@ -51,28 +60,28 @@ async def test_a_connection_is_reused(warehouse: Warehouse, open_connections: Op
 
 
 async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
-    """Connections of the former record are closed, even one that was busy when the record changed."""
+    """A changed record gets a new connection. The former ones are closed, even one that was busy during the change."""
     connections = open_connections(connections=2)
     old = await pid_of(warehouse.record, connections)
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(0.5)"), RANGE, patient_limits()))
+    running = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(0.5)"), RANGE, patient_limits()))
     await wait_until(lambda: backends(owner, warehouse, "query like '%pg_sleep%'"))
     new = await pid_of(replace(warehouse.record, version=2), connections)
     assert new != old
-    await working
+    await running
     await wait_until(lambda: has_only_session(owner, warehouse, new))
 
 
 async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
-    """A replaced pool serves the queries that waited before."""
+    """A query that waits for a connection is served, although the record changes while it waits."""
     connections = open_connections(connections=1)
     source = Postgres(warehouse.record, connections)
-    working = asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    running = asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     task = asyncio.create_task(source.query(sql_query("select 1 as x"), RANGE, patient_limits()))
     await pid_of(replace(warehouse.record, version=2), connections)
-    working.cancel()
-    assert [values(frame) for frame in await task] == [{"x": [1]}]
-    await asyncio.gather(working, return_exceptions=True)
+    running.cancel()
+    assert [column_values(frame) for frame in await task] == [{"x": [1]}]
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def has_only_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
@@ -80,19 +89,19 @@ async def has_only_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
 
 
 async def test_the_number_of_connections_is_limited(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
-    """If all connections are busy, a query waits for a free one, and times out with an error that says so."""
+    """If all connections are busy, a query waits for a free one. The error after its deadline names the setting."""
     connections = open_connections(connections=2)
     source = Postgres(warehouse.record, connections)
-    working = [asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits())) for _ in range(2)]
+    running = [asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits())) for _ in range(2)]
     await wait_until(lambda: has_active_sessions(owner, warehouse, 2))
     with pytest.raises(DeadlineExceeded, match=r"none of the 2 connections .* \(setting DASHWRIGHT_SOURCE_CONNECTIONS\) became free"):
         await source.query(sql_query("select 1 as x"), RANGE, Limits(deadline=Deadline(0.2)))
     assert len(await backends(owner, warehouse)) == 2
     task = asyncio.create_task(source.query(sql_query("select 1 as x"), RANGE, patient_limits()))
-    working[0].cancel()
-    assert [values(frame) for frame in await task] == [{"x": [1]}]
-    working[1].cancel()
-    await asyncio.gather(*working, return_exceptions=True)
+    running[0].cancel()
+    assert [column_values(frame) for frame in await task] == [{"x": [1]}]
+    running[1].cancel()
+    await asyncio.gather(*running, return_exceptions=True)
 
 
 async def has_active_sessions(owner: Any, warehouse: Warehouse, count: int) -> bool:
@@ -103,11 +112,11 @@ async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, op
     """If the caller is cancelled, the statement is cancelled on the server, and the connection is reused."""
     connections = open_connections(connections=1)
     pid = await pid_of(warehouse.record, connections)
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    running = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
-    working.cancel()
+    running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await working
+        await running
     await wait_until(lambda: has_active_sessions(owner, warehouse, 0))
     assert await pid_of(warehouse.record, connections) == pid
 
@@ -129,11 +138,11 @@ async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, open
     connections = open_connections(pools=2)
     first, second, third = (replace(warehouse.record, id=index, uid=str(index)) for index in range(3))
     old_pid = await pid_of(first, connections)
-    remaining = await pid_of(second, connections)
+    second_pid = await pid_of(second, connections)
     await pid_of(third, connections)
     assert connections.pool_count == 2
     await wait_until(lambda: lacks_session(owner, warehouse, old_pid))
-    assert await pid_of(second, connections) == remaining
+    assert await pid_of(second, connections) == second_pid
 
 
 async def lacks_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
@@ -143,23 +152,23 @@ async def lacks_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
 async def test_busy_pools_are_not_closed(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """If all pools are busy, the next query gets an error with a time to retry."""
     connections = open_connections(pools=1)
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    running = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     with pytest.raises(Unavailable, match="1 data sources are queried at the same time"):
         await pid_of(replace(warehouse.record, id=2), connections)
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
     await pid_of(replace(warehouse.record, id=2), connections)
 
 
 async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """A terminated session is a 502, and the next statement succeeds."""
     connections = open_connections()
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    running = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     await owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", warehouse.reader)
     with pytest.raises(SourceFailed, match="terminating connection"):
-        await working
+        await running
     await pid_of(warehouse.record, connections)
 
 
@@ -203,14 +212,14 @@ async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, open_conne
 
 async def test_a_silent_server_times_out(warehouse: Warehouse, open_connections: OpenConnections) -> None:
     """A server that accepts the connection and sends nothing is an error after the time limit."""
-    async with _silent() as port:
+    async with silent_port() as port:
         source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), open_connections(connect_timeout=0.2))
         with pytest.raises(SourceFailed, match=r"did not respond within 0\.2 s; check host, port and the network between"):
             await source.health()
 
 
 @asynccontextmanager
-async def _silent() -> AsyncIterator[int]:
+async def silent_port() -> AsyncIterator[int]:
     has_ended = asyncio.Event()
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -224,7 +233,7 @@ async def _silent() -> AsyncIterator[int]:
 
 
 async def test_another_kind_of_server_is_reported(warehouse: Warehouse, open_connections: OpenConnections) -> None:
-    """The error of a server of another kind, for example a web server, says so."""
+    """The error of a server of another kind, for example a web server, says what to check."""
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
