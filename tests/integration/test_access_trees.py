@@ -18,7 +18,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Write
 
-VIC = Identity("user:7", "vic", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER))
+VIEWER = Identity("user:7", "viewer", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER))
 
 
 class NotifiedFeed(Feed):
@@ -72,7 +72,7 @@ async def test_a_tree_contains_its_complete_namespace(database: Database, feed: 
 
 
 async def test_a_tree_is_cached_until_a_notification(database: Database, feed: NotifiedFeed) -> None:
-    """A notification of its namespace, or of any, drops the tree; without a listener nothing is cached."""
+    """A notification about its namespace, or about all, removes a tree. While no notifications are received, no tree is cached."""
     trees = TreeCache(database, feed)
     first = await trees.get("default")
     assert await trees.get("default") is first
@@ -91,7 +91,7 @@ async def test_a_tree_is_cached_until_a_notification(database: Database, feed: N
 
 
 async def test_a_tree_read_before_a_change_is_not_cached_after_it(database: Database, feed: NotifiedFeed) -> None:
-    """A caller after the change does not share an earlier read; concurrent callers share one."""
+    """Concurrent callers share a read, but a caller after a change does not share a read that began before it."""
     trees = TreeCache(database, feed)
     before = [asyncio.create_task(trees.get("default")) for _ in range(3)]
     await asyncio.sleep(0)
@@ -104,11 +104,11 @@ async def test_a_tree_read_before_a_change_is_not_cached_after_it(database: Data
 
 
 async def test_the_cache_of_trees_is_bounded(database: Database, feed: NotifiedFeed) -> None:
-    """The least recently used tree is dropped first."""
+    """If the trees have more folders than the limit, the least recently used one is removed."""
     for namespace in ("default", "org-2", "org-3"):
         for name in "ab":
             await write_folder(database, name, namespace=namespace)
-    trees = TreeCache(database, feed, max_size=4)
+    trees = TreeCache(database, feed, max_size=4)  # two trees of two folders
     first = await trees.get("default")
     await trees.get("org-2")
     assert await trees.get("default") is first
@@ -120,24 +120,24 @@ async def test_the_cache_of_trees_is_bounded(database: Database, feed: NotifiedF
 async def test_a_view_is_cached_by_caller_and_tree(database: Database, feed: NotifiedFeed) -> None:
     """A caller with another right or team gets another view; a caller with all rights needs no tree."""
     policy = AccessPolicy(database, feed)
-    view = await policy.view(VIC, "default")
-    assert await policy.view(VIC, "default") is view
-    other = Identity("user:7", "vic", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER), teams=frozenset({3}))
+    view = await policy.view(VIEWER, "default")
+    assert await policy.view(VIEWER, "default") is view
+    other = Identity("user:7", "viewer", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER), teams=frozenset({3}))
     assert await policy.view(other, "default") is not view
     feed.notify("default")
-    assert await policy.view(VIC, "default") is not view
-    admin = Identity("user:1", "boss", 1, Role.ADMIN, 1, permissions=permissions_of(Role.ADMIN))
+    assert await policy.view(VIEWER, "default") is not view
+    admin = Identity("user:1", "admin", 1, Role.ADMIN, 1, permissions=permissions_of(Role.ADMIN))
     assert (await policy.view(admin, "default")).scope(FOLDER) == EVERYTHING
 
 
 async def test_an_unknown_folder_is_read_again(database: Database, feed: NotifiedFeed) -> None:
-    """A gateway that was not notified of a new rule lets the user read the content of the folder."""
+    """A gateway that was not yet notified of a new folder reads the tree again, and permits access to the folder's content."""
     policy = AccessPolicy(database, feed)
     await write_folder(database, "closed")
     await remove_all_rules(database, "closed")
-    assert (await policy.view(VIC, "default")).scope(FOLDER) != EVERYTHING
+    assert (await policy.view(VIEWER, "default")).scope(FOLDER) != EVERYTHING
     await write_folder(database, "new")
     await write_folder(database, "d", "new", kind="dashboards")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "d")
-    await policy.demand(VIC, "dashboards:read", stored)
+    await policy.demand(VIEWER, "dashboards:read", stored)

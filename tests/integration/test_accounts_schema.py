@@ -22,7 +22,7 @@ insert into "user" (id, login, email, org_id, is_service_account) values (3, 'sa
 insert into org_user (org_id, user_id, role) values (1, 1, 'Admin'), (1, 2, 'Viewer'), (2, 2, 'Admin'), (1, 3, 'Editor');
 insert into api_key (id, org_id, name, key, role) values (1, 1, 'old', 'h1', 'Viewer');
 insert into api_key (id, org_id, name, key, role, service_account_id) values (2, 1, 'token', 'h2', 'Viewer', 3);
-insert into team (id, org_id, name) values (1, 1, 'crew');
+insert into team (id, org_id, name) values (1, 1, 'team');
 insert into team_member (org_id, team_id, user_id) values (1, 1, 2), (1, 1, 3);
 insert into preferences (org_id, user_id, team_id, theme) values (1, 0, 0, 'dark'), (1, 2, 0, 'dark'), (1, 0, 1, 'dark'), (2, 2, 0, 'dark');
 insert into star (user_id, org_id, dashboard_uid) values (2, 1, 'd'), (2, 2, 'd');
@@ -70,7 +70,7 @@ async def execute(database: Database, *statements: str) -> None:
 
 
 async def test_the_migration_of_accounts_keeps_users(postgres_dsn: str, tmp_path: Path) -> None:
-    """Users and memberships do not change; each user gets a uid and is a person."""
+    """The migration keeps users and memberships. Each user gets a uid, and is in the view ``person``."""
     with as_file(schema.MIGRATIONS) as folder:
         for name in ("0001_resources.sql", "0002_identity.sql"):
             shutil.copy(folder / name, tmp_path)
@@ -86,6 +86,7 @@ async def test_the_migration_of_accounts_keeps_users(postgres_dsn: str, tmp_path
         assert (await schema.migrate(url))[:2] == ["0003_accounts.sql", "0004_quotas_audit.sql"]
         row = await connection.fetchrow("select count(*) as users, count(distinct uid) as uids, min(length(uid)) as least from person")
         assert row is not None
+        # Each of the 501 users has a uid of 14 characters.
         assert tuple(row) == (501, 501, 14)
         first = await connection.fetchrow('select login, password, is_admin, is_service_account, salt from "user" where id = 1')
         assert first is not None
@@ -110,7 +111,7 @@ async def test_a_service_account_has_no_password(accounts: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "sent"),
+    ("change", "expected"),
     [
         ("update \"user\" set login = 'new' where id = 2", ["user:2"]),
         ("update \"user\" set email = 'new@x' where id = 2", ["user:2"]),
@@ -140,11 +141,11 @@ async def test_a_service_account_has_no_password(accounts: Database) -> None:
         ("update org set name = 'renamed' where id = 2", []),
     ],
 )
-async def test_changes_of_a_caller_are_notified(accounts: Database, change: str, sent: list[str]) -> None:
-    """Every change of a caller's identity or rights is notified with its id; a record of its last use is not."""
+async def test_changes_of_a_caller_are_notified(accounts: Database, change: str, expected: list[str]) -> None:
+    """Each change of a caller's identity or rights sends a notification with its id. A change of its last use sends none."""
     async with notifications_of(accounts) as payloads:
         await execute(accounts, change)
-    assert payloads == sent
+    assert payloads == expected
 
 
 async def test_a_rolled_back_change_is_not_notified(accounts: Database) -> None:

@@ -50,7 +50,7 @@ async def test_the_event_of_a_rolled_back_change_is_not_recorded(database: Datab
 
 
 async def test_unstorable_text_does_not_prevent_an_event(database: Database) -> None:
-    """Text that is invalid or too long is recorded as far as possible."""
+    """An event with text that PostgreSQL cannot store, or that is too long, is recorded with shorter or replaced text."""
     await record_events(
         database, Event(replace(ADMIN, login="a\0b\ud800" + "c" * 5000), "login", outcome=Outcome.REFUSED, status=401, org_id=0)
     )
@@ -84,7 +84,7 @@ async def test_filters_of_events_are_combined(database: Database) -> None:
 
 
 async def test_pages_are_stable_while_events_are_added(database: Database) -> None:
-    """Pages go from the newest event down, each once; later events are on no later page, and the last page has no next one."""
+    """Pages list each event once, newest first. Events that are recorded between two pages are on neither."""
     await record_events(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(7)))
     recorded: list[str] = []
     next_position: int | None = None

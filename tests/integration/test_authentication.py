@@ -19,10 +19,13 @@ from dashwright.common.errors import Unauthorized
 from dashwright.common.identity import CallerType, Identity, Role
 from dashwright.common.settings import load
 
+#: A token of a service account and the hash that Grafana stores of it.
 TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
 TOKEN_STORED = "cefc8c1727f206b0f8c72ced8dbde0c5941c7eecf3dcc7dc6935585cf6ea8939b5e2a3427aadf2ed10bae20bce16573f8bab"
+#: An API key in Grafana's former format and the hash that Grafana stores of it.
 LEGACY = "eyJrIjoiVjFxTHZ6dGdPSjg5Um92MjN1RlhjMkNqYkZUbm9jYkwiLCJuIjoiZ3JhZmFuYSIsImlkIjoxfQ=="
 LEGACY_STORED = "02e7a8a565078bba0ec230a99921aca74bfcdd06d6e3202ee3bd4e8ffd1542dc3c79ce1aad9150792240bd4487bb87fa24ad"
+#: Grafana's hash of the password ``admin`` with the salt ``abcdefghij``.
 IMPORTED_PASSWORD = "038aae4bee0c5bdeba9de5c2cc26c00841abca898620785f9a1e6f50903b117682a810c00a1cfc02d2b432b7d660956a65af"
 
 ADDRESS = "192.0.2.1"
@@ -71,6 +74,7 @@ class ObservedAuthentication:
         return await self.authentication.authenticator.identify(Credentials(authorization, ADDRESS), org_id)
 
     async def refusal(self, authorization: str, org_id: int | None = None) -> str:
+        """Return the message id of the error for a credential."""
         with pytest.raises(Unauthorized) as refused:
             await self.identify(authorization, org_id)
         return refused.value.message_id
@@ -88,10 +92,10 @@ async def fetch_value(database: Database, statement: str, *values: object) -> ob
 
 @pytest.fixture
 async def imported_database(database: Database) -> Database:
-    """Insert rows as an import leaves them.
+    """Insert rows as an import writes them.
 
-    They are organizations 1 and 2, the admin (1), ann (2, Editor, salted hash), the service account (3, Viewer) with the token 1,
-    and the legacy key 2.
+    They are the organizations 1 and 2, the user 1 (admin), the user 2 (ann, an Editor with a salted hash), the service account 3
+    (a Viewer) with the token 1, and the legacy key 2.
     """
     async with database.connection() as connection:
         await ensure_first_user(connection, "admin", "no hash")
@@ -123,14 +127,14 @@ async def start_authentication(imported_database: Database, monkeypatch: pytest.
     """Yield a function that starts an authentication and waits until it listens."""
     async with AsyncExitStack() as stack:
 
-        async def begin() -> ObservedAuthentication:
+        async def start() -> ObservedAuthentication:
             started = ObservedAuthentication(Authentication(load(), imported_database, Clock()), monkeypatch)
             await started.authentication.start()
             stack.push_async_callback(started.authentication.stop)
             await started.wait_for("resume")
             return started
 
-        yield begin
+        yield start
 
 
 @pytest.fixture
@@ -205,7 +209,7 @@ async def test_a_key_belongs_to_its_organization(authentication: ObservedAuthent
 
 
 async def test_a_user_without_membership_has_no_organization(authentication: ObservedAuthentication, imported_database: Database) -> None:
-    """The user is authenticated without an organization, and refused in one that the request names."""
+    """A user without a membership is authenticated without an organization, and refused in one that the request names."""
     await sql(imported_database, "delete from org_user where user_id = 2")
     ann = await authentication.identify(ANN)
     assert (ann.org_id, ann.role, dict(ann.permissions)) == (0, Role.NONE, {})
@@ -213,7 +217,7 @@ async def test_a_user_without_membership_has_no_organization(authentication: Obs
 
 
 async def test_grants_add_to_the_role_in_their_organization(authentication: ObservedAuthentication, imported_database: Database) -> None:
-    """A grant counts in one organization, or in all and globally with 0; older names are converted and unknown ones ignored."""
+    """A grant applies in its organization, or with 0 globally and in all. Older names of actions are converted, unknown ones ignored."""
     grants = [
         (2, 1, "teams:read", "teams:id:5"),
         (2, 2, "teams:write", "*"),
@@ -250,7 +254,7 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
 
 
 async def test_a_server_admin_is_admin_in_every_organization(imported_database: Database) -> None:
-    """Membership is not needed; a deleted or disabled admin is refused everywhere."""
+    """A server admin needs no membership in an organization. A disabled one is refused in all."""
     accounts = UserAccounts(imported_database)
     admin = Identity("user:1", "admin", 1, Role.ADMIN, 1, is_server_admin=True)
     for org_id in (0, 2, 9):
@@ -277,7 +281,7 @@ CHANGES: dict[str, tuple[str, str, str, str]] = {
     "member removed": (ANN, "delete from org_user where user_id = 2 and org_id = 1", "user:2", "organization.not-a-member"),
     "organization deleted": (ANN, "delete from org where id = 1", "org:1", "organization.not-a-member"),
     "organization of a key deleted": (OLD_KEY, "delete from org where id = 1", "org:1", "api-key.invalid"),
-    "many at once": (
+    "bulk change": (
         OLD_KEY,
         "begin; set local dashwright.bulk = 'on'; delete from api_key; commit",
         "all",
@@ -317,7 +321,7 @@ RIGHTS: dict[str, tuple[str, str, str]] = {
 async def test_revoked_rights_are_gone_at_the_next_request(
     imported_database: Database, start_authentication: StartAuthentication, authorization: str, change: str, subject: str
 ) -> None:
-    """Revoked rights are missing in the caller's own organization and in views from others."""
+    """At the next request, a caller lacks revoked rights in the own organization and in views of others."""
     for user_id in (2, 3):
         await sql(
             imported_database,

@@ -66,8 +66,8 @@ class RandomWalk:
             (self._retry, 1),
             (self._stop, 1),
         ]
-        chosen = self._random.choices([operation for operation, _ in operations], [weight for _, weight in operations])[0]
-        await chosen()
+        (operation,) = self._random.choices([operation for operation, _ in operations], [weight for _, weight in operations])
+        await operation()
 
     async def finish_all(self) -> None:
         """Close all batches, and perform the remaining work."""
@@ -117,13 +117,13 @@ class RandomWalk:
             assert batch is not None
             if batch.is_closed:
                 return
-            items = [self._item() for _ in range(self._random.randint(1, 5))]
+            items = [self._new_item() for _ in range(self._random.randint(1, 5))]
             await batches.add(connection, batch, items, submitted_by={"uid": "user:1", "login": "u"}, trace=None)
 
-    def _item(self) -> NewItem:
+    def _new_item(self) -> NewItem:
         self._next_id += 1
         if self._random.random() < 0.2:
-            # Such jobs are merged while one is pending.
+            # Syncs of one repository are merged while one is pending.
             return NewItem(str(self._next_id), "Job", '{"action":"sync","repository":"r","sync":{}}')
         return NewItem(str(self._next_id), "Evaluation", '{"panel":{}}')
 

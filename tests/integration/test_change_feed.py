@@ -19,7 +19,8 @@ _INSERT = """insert into resource (uid, api_group, resource, namespace, name, re
     select gen_random_uuid(), $1, $2, $3, name, 0, 1, 'v', '', '{}', '{}', now(), 'user:1', '', '' from unnest($4::text[]) name"""
 
 
-async def insert_folders(connection: Connection, *names: str, namespace: str = "default", folders: bool = False) -> None:
+async def insert_objects(connection: Connection, *names: str, namespace: str = "default", folders: bool = False) -> None:
+    """Insert dashboards, or folders."""
     kind = FOLDER if folders else DASHBOARD
     await connection.execute(_INSERT, kind.group, kind.plural, namespace, list(names))
 
@@ -46,7 +47,7 @@ async def read_since(connection: Connection, earlier: Snapshot, stream_name: Str
         return summary_of([change async for change in changes.list_since(connection, stream_name, earlier, page=2)])
 
 
-async def until_blocked(connection: Connection) -> None:
+async def wait_until_blocked(connection: Connection) -> None:
     """Return as soon as another connection waits for an advisory lock."""
     async with asyncio.timeout(10):
         while not await connection.fetchval("select exists (select from pg_locks where locktype = 'advisory' and not granted)"):
@@ -54,26 +55,26 @@ async def until_blocked(connection: Connection) -> None:
 
 
 async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
-    """Pages are in the order of versions, within a snapshot, with each change once."""
+    """Pages have the changes of a snapshot, each once, in the order of their versions."""
     async with database.connection() as connection:
         start = await changes.head(connection, StreamName.OBJECTS, "default")
-        await insert_folders(connection, "a", "b", "c")
+        await insert_objects(connection, "a", "b", "c")
         snapshot = await changes.snapshot(connection)
-        await insert_folders(connection, "d")
+        await insert_objects(connection, "d")
         first = await read_changes(connection, start, within=snapshot, limit=2)
         second = await read_changes(connection, first[-1].resource_version, within=snapshot, limit=2)
         assert summary_of([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
 async def test_changes_since_a_snapshot_are_those_of_later_commits(database: Database) -> None:
-    """Changes of a transaction that was running are included with any version; committed changes are not."""
+    """Changes since a snapshot are those that were committed after it, also with lower versions than committed ones."""
     async with database.connection() as first, database.connection() as second:
-        await insert_folders(second, "a")
+        await insert_objects(second, "a")
         async with first.transaction():
-            await insert_folders(first, "b", namespace="org-2")
-            await insert_folders(second, "c")
+            await insert_objects(first, "b", namespace="org-2")
+            await insert_objects(second, "c")
             snapshot = await changes.snapshot(second)
-            await insert_folders(second, "d", "e", "f")
+            await insert_objects(second, "d", "e", "f")
             assert await read_since(second, snapshot) == [("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
         assert await read_since(second, snapshot) == [("ADDED", "b"), ("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
         assert await read_since(second, snapshot, StreamName.JOBS) == []
@@ -85,19 +86,19 @@ async def test_writers_of_one_namespace_wait_for_each_other(database: Database) 
     async with database.connection() as first, database.connection() as second:
         async with first.transaction():
             await resources.lock(first, "default")
-            await insert_folders(second, "a", namespace="org-2")
-            waiting = asyncio.create_task(insert_folders(second, "b"))
-            await until_blocked(first)
-            await insert_folders(first, "c")
+            await insert_objects(second, "a", namespace="org-2")
+            waiting = asyncio.create_task(insert_objects(second, "b"))
+            await wait_until_blocked(first)
+            await insert_objects(first, "c")
         await waiting
         assert summary_of(await read_changes(second)) == [("ADDED", "c"), ("ADDED", "b")]
 
 
 async def test_a_settled_version_gets_no_more_changes_below(database: Database) -> None:
-    """The namespace of an open transaction is not settled. Any other one has reached the newest version."""
+    """Only namespaces without an open transaction are settled up to the newest version: no change below it can be added to them."""
     async with database.connection() as first, database.connection() as second:
         async with first.transaction():
-            await insert_folders(first, "a", namespace="org-2")
+            await insert_objects(first, "a", namespace="org-2")
             version, namespaces = await changes.settled_version(second, StreamName.OBJECTS, ["default", "org-2", "org-3"])
             assert version == await changes.latest_version(second)
             assert set(namespaces) == {"default", "org-3"}
@@ -114,24 +115,24 @@ async def test_writers_share_a_lock_until_older_gateways_are_gone(database: Data
         async with first.transaction():
             assert not await changes.order_by_namespace(first)
         async with first.transaction():
-            await insert_folders(first, "a")
-            waiting = asyncio.create_task(insert_folders(second, "b", namespace="org-2"))
-            await until_blocked(first)
+            await insert_objects(first, "a")
+            waiting = asyncio.create_task(insert_objects(second, "b", namespace="org-2"))
+            await wait_until_blocked(first)
         await waiting
         await second.execute("reset application_name")
         async with first.transaction():
             assert await changes.order_by_namespace(first)
         async with first.transaction():
-            await insert_folders(first, "c")
-            await insert_folders(second, "d", namespace="org-2")
+            await insert_objects(first, "c")
+            await insert_objects(second, "d", namespace="org-2")
 
 
 async def test_the_changes_of_a_kind_include_changes_of_access(database: Database) -> None:
-    """A moved folder is marked, and changes of other namespaces and names are not included."""
+    """Changes of dashboards include moves of folders, which are marked as changes of access, but nothing of other namespaces or names."""
     async with database.connection() as connection:
-        await insert_folders(connection, "f", "g", folders=True)
-        await insert_folders(connection, "a", "b")
-        await insert_folders(connection, "a", namespace="org-2")
+        await insert_objects(connection, "f", "g", folders=True)
+        await insert_objects(connection, "a", "b")
+        await insert_objects(connection, "a", namespace="org-2")
         await move_dashboard(connection, "f", "g")
         await connection.execute("update resource set title = 'new' where name = 'g'")
 
@@ -151,7 +152,7 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
 async def test_an_update_includes_the_previous_state(database: Database) -> None:
     """An update has the previous state with its version."""
     async with database.connection() as connection:
-        await insert_folders(connection, "a")
+        await insert_objects(connection, "a")
         await move_dashboard(connection, "a", "f")
         created, moved = await read_changes(connection)
     assert created.old is None
@@ -162,9 +163,9 @@ async def test_an_update_includes_the_previous_state(database: Database) -> None
 async def test_a_version_below_the_horizon_is_an_error(database: Database) -> None:
     """Reading below the last deleted change fails, even if no matching change was deleted; reading from it on succeeds."""
     async with database.connection() as connection:
-        await insert_folders(connection, "a")
+        await insert_objects(connection, "a")
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
-        await insert_folders(connection, "b")
+        await insert_objects(connection, "b")
         trimmed = await changes.trim(connection, older_than=LONG_RETENTION)
         horizon = await changes.horizon(connection)
         assert (len(trimmed.objects), trimmed.is_more) == (1, False)
@@ -177,7 +178,7 @@ async def test_a_version_below_the_horizon_is_an_error(database: Database) -> No
 async def test_the_feed_is_trimmed_to_a_number_of_changes(database: Database) -> None:
     """The oldest changes are deleted, except for recent ones, whose neighbours may not be committed yet."""
     async with database.connection() as connection:
-        await insert_folders(connection, *"abcdef")
+        await insert_objects(connection, *"abcdef")
         await changes.trim(connection, older_than=LONG_RETENTION, max_changes=2)
         # All six changes are recent.
         assert await connection.fetchval("select count(*) from change") == 6
@@ -193,8 +194,8 @@ async def test_the_latest_version_includes_open_transactions(database: Database)
     """The latest version includes versions of uncommitted transactions; the head does not."""
     async with database.connection() as first, database.connection() as second:
         async with first.transaction():
-            await insert_folders(first, "a")
-            drawn = await first.fetchval("select resource_version from resource")
-            assert await changes.latest_version(second) >= drawn
-            assert await changes.head(second, StreamName.OBJECTS, "default") < drawn
-        assert await changes.head(second, StreamName.OBJECTS, "default") == drawn
+            await insert_objects(first, "a")
+            version = await first.fetchval("select resource_version from resource")
+            assert await changes.latest_version(second) >= version
+            assert await changes.head(second, StreamName.OBJECTS, "default") < version
+        assert await changes.head(second, StreamName.OBJECTS, "default") == version

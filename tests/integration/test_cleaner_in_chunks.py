@@ -8,7 +8,7 @@ from dashwright.common.database.pool import Database
 from dashwright.jobs_worker.maintenance import cleaner
 
 ROWS = 7
-#: Old rows of each table, as many as ``generate_series`` yields.
+#: Statements that insert ``ROWS`` old rows into each table; of jobs one more, which the history keeps.
 OLD_ROWS = {
     "submission": """
         insert into submission (namespace, submitter, message_id, body_hash, jobs, created_at)

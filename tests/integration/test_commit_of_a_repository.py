@@ -26,7 +26,7 @@ async def create_object(database: Database, write: resources.Write) -> uuid.UUID
 
 
 async def test_a_commit_belongs_to_one_generation(database: Database) -> None:
-    """The newest commit counts, an empty one means none, and it is deleted with the repository."""
+    """The newest commit is stored for its generation only. An empty one means no commit. It is deleted with the repository."""
     uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
@@ -80,7 +80,7 @@ async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> N
 
 
 async def test_a_difference_from_another_commit_is_incomplete(database: Database) -> None:
-    """A difference from another commit could miss changes that were reverted; one from the stored commit continues it."""
+    """After a difference from another commit than the stored one, no commit is stored: reverted changes could be missing."""
     uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         await repositories.record_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
@@ -97,7 +97,7 @@ async def test_a_difference_from_another_commit_is_incomplete(database: Database
 
 
 async def test_objects_are_found_by_path(database: Database) -> None:
-    """Files, directories with or without a trailing slash, and keys find the repository's own objects, each once."""
+    """Objects of the repository are found by their file or directory, and by their key, each once."""
     for name, kind, owner, path in (
         ("a", DASHBOARD, "r", "x/a.json"),
         ("b", DASHBOARD, "r", "x/b.json"),
@@ -107,8 +107,10 @@ async def test_objects_are_found_by_path(database: Database) -> None:
         ("theirs", DASHBOARD, "other", "x/a.json"),
         ("long", DASHBOARD, "r", "ü" * 5000 + ".json"),
     ):
-        notes = {MANAGED_BY: "repo", MANAGER_ID: owner} | ({SOURCE_PATH: path} if path else {})
-        await create_object(database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes))
+        annotations = {MANAGED_BY: "repo", MANAGER_ID: owner} | ({SOURCE_PATH: path} if path else {})
+        await create_object(
+            database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=annotations)
+        )
     stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0)
     keys = [Key(DASHBOARD.group, DASHBOARD.plural, name) for name in ("a", "b", "theirs", "none")]
     objects = await stored.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])

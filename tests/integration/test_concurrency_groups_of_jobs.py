@@ -73,17 +73,17 @@ async def states(database: Database) -> Counter[str]:
 @pytest.mark.parametrize("seed", range(3))
 async def test_groups_keep_their_limits_and_all_jobs_run(database: Database, seed: int) -> None:
     """With many concurrent workers, a repository has at most four pull request jobs next to one sync or export."""
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     submitted = [job_of("pr", number) for number in range(24)] + [job_of("export", number) for number in range(6)] + [job_of("sync", 0)]
     submitted += [job_of("pr", number, "other") for number in range(6)]
-    chance.shuffle(submitted)
+    generator.shuffle(submitted)
     await submit_jobs(database, *submitted)
     maximum: Counter[tuple[str, bool]] = Counter()
 
     async def worker() -> None:
         owner = uuid.uuid4()
         while (await states(database))["pending"]:
-            for job in await claim_jobs(database, owner, limit=chance.randint(1, 6)):
+            for job in await claim_jobs(database, owner, limit=generator.randint(1, 6)):
                 maximum.update({group: max(0, number - maximum[group]) for group, number in (await count_working(database)).items()})
                 await finish(database, job.uid, owner)
 
@@ -94,7 +94,7 @@ async def test_groups_keep_their_limits_and_all_jobs_run(database: Database, see
 
 
 async def test_syncs_and_exports_exclude_each_other(database: Database) -> None:
-    """A sync makes an export of its repository wait, and neither makes a pull request wait."""
+    """An export of a repository waits for its sync, but a job of a pull request does not."""
     (sync,), (export,) = await submit_jobs(database, job_of("sync", 0)), await submit_jobs(database, job_of("export", 1))
     owner = uuid.uuid4()
     assert await claim_uid(database, owner) == sync
@@ -106,7 +106,7 @@ async def test_syncs_and_exports_exclude_each_other(database: Database) -> None:
 
 
 async def test_one_job_of_a_pull_request_runs_at_a_time(database: Database) -> None:
-    """A second job of a pull request waits for the first, so that the later one reports last, and makes no other job wait."""
+    """A second job of a pull request waits for the first, so that the later one reports last. Other jobs do not wait for it."""
     owner = uuid.uuid4()
     (first,) = await submit_jobs(database, job_of("pr", 7))
     assert await claim_uid(database, owner) == first
@@ -142,7 +142,7 @@ async def test_the_last_slot_is_reserved_for_organizations_without_working_jobs(
     owner = uuid.uuid4()
 
     async def claim_all() -> list[str]:
-        """Claim jobs until no free slot remains that the waiting jobs may take; return their namespaces."""
+        """Claim jobs until four slots are used, or the waiting jobs may not take the next one; return their namespaces."""
         claimed: list[str] = []
         while len(claimed) < 4 and (jobs := await claim_jobs(database, owner, limit=4 - len(claimed), reserved=1)):
             claimed += [job.namespace for job in jobs]
@@ -175,21 +175,21 @@ async def test_a_claim_of_many_jobs_leaves_others_their_share(database: Database
 @pytest.mark.parametrize("seed", range(10))
 async def test_a_claim_of_many_jobs_equals_many_claims_of_one(database: Database, seed: int) -> None:
     """One claim of many jobs chooses the same jobs as single claims, within one organization and priority."""
-    chosen = random.Random(seed)
+    generator = random.Random(seed)
     for _ in range(3):
         # Some queues have working jobs, finished jobs, or a shared concurrency group.
-        await submit_jobs(database, *(random_evaluation(chosen) for _ in range(10)))
+        await submit_jobs(database, *(random_evaluation(generator) for _ in range(10)))
         owner = uuid.uuid4()
         for job in await claim_jobs(database, owner, limit=4, pool="evaluate"):
-            if chosen.random() < 0.5:
+            if generator.random() < 0.5:
                 await finish(database, job.uid, owner)
     for limit in (1, 2, 5, 50):
         assert await preview_claims(database, [limit]) == await preview_claims(database, [1] * limit)
 
 
-def random_evaluation(chosen: random.Random) -> NewJob:
+def random_evaluation(generator: random.Random) -> NewJob:
     """Return an evaluation of a random queue. All have the same priority."""
-    key, group = chosen.choice("ab"), chosen.choice([None, "g", "h"])
+    key, group = generator.choice("ab"), generator.choice([None, "g", "h"])
     return replace(evaluation_of("default", fairness_key=key, weight=3.0 if key == "a" else 1.0), concurrency_group=group, group_limit=3)
 
 
@@ -243,7 +243,7 @@ async def test_a_postponed_job_is_claimed_when_due(database: Database) -> None:
 
 
 async def test_a_job_that_becomes_due_is_placed(database: Database) -> None:
-    """Time passes without a change of the row, so workers look for jobs that are due."""
+    """A job is placed in its queue when it becomes due, although its row does not change then, so that no trigger runs."""
     (uid,) = await submit_jobs(database, job_of("sync", 0))
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() + interval '1 hour'")
@@ -258,7 +258,7 @@ async def test_a_job_that_becomes_due_is_placed(database: Database) -> None:
 
 
 async def test_a_postponed_job_and_an_equal_pending_one_both_run(database: Database) -> None:
-    """Both jobs are kept, and the older one runs first when it is due."""
+    """A postponed job and an equal pending one are both kept, and the older one runs first when it is due."""
     owner = uuid.uuid4()
     (first,) = await submit_jobs(database, job_of("sync", 0))
     assert await claim_uid(database, owner) == first

@@ -30,12 +30,12 @@ else:
 unix = socket.AF_UNIX
 
 def in_thread():
-    found = []
-    thread = threading.Thread(target=lambda: found.append(attempt(lambda: open(secret).read())))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(attempt(lambda: open(secret).read())))
     thread.start()
     thread.join()
-    if found[0] != "refused":
-        return found
+    if results[0] != "refused":
+        return results
     raise PermissionError
 
 def attempt(action):
@@ -64,7 +64,7 @@ print(json.dumps({name: attempt(action) for name, action in attempts.items()}))
 """
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="20" height="20">{}</svg>'
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the restrictions are Linux'")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these restrictions")
 
 
 def options(program: str) -> dict[str, object]:
@@ -99,8 +99,8 @@ def test_code_in_a_child_reaches_nothing(program: str, tmp_path: Path, listener:
         check=False,
     )
     assert process.returncode == 0, process.stderr
-    outcome = json.loads(process.stdout)
-    assert {name for name, result in outcome.items() if result != "refused"} == set(), outcome
+    results = json.loads(process.stdout)
+    assert {name for name, result in results.items() if result != "refused"} == set(), results
 
 
 class PictureChild:
@@ -119,9 +119,9 @@ class PictureChild:
         self._process.stdin.write(struct.pack(">I", len(text)) + text)
         self._process.stdin.flush()
         (length,) = struct.unpack(">I", self._process.stdout.read(4))
-        head: dict[str, Any] = json.loads(self._process.stdout.read(length))
-        head["body"] = self._process.stdout.read(head["size"])
-        return head
+        response: dict[str, Any] = json.loads(self._process.stdout.read(length))
+        response["body"] = self._process.stdout.read(response["size"])
+        return response
 
     def close(self) -> None:
         self._process.kill()
@@ -159,9 +159,9 @@ def test_a_drawing_has_no_external_references(picture_child: PictureChild, eleme
 
 
 @pytest.mark.parametrize("declared", ['<!DOCTYPE svg [<!ENTITY x "y">]>', '<!DOCTYPE svg SYSTEM "file:///etc/hostname">'])
-def test_a_drawing_declares_no_entities(picture_child: PictureChild, declared: str) -> None:
+def test_a_drawing_declares_no_entities(picture_child: PictureChild, declaration: str) -> None:
     """A document type is refused, because it could define elements that the check of the text does not find."""
-    assert "document type" in str(picture_child.send_request({"svg": declared + PICTURE.format(""), "scale": 1})["error"])
+    assert "document type" in str(picture_child.send_request({"svg": declaration + PICTURE.format(""), "scale": 1})["error"])
 
 
 def test_a_drawing_may_contain_any_text(picture_child: PictureChild) -> None:
@@ -170,19 +170,20 @@ def test_a_drawing_may_contain_any_text(picture_child: PictureChild) -> None:
     assert "error" not in picture_child.send_request({"svg": PICTURE.format(text), "scale": 1})
 
 
-def outcome(architecture: int, code: bytes, number: int, argument: int = 0, machine: int | None = None) -> int:
-    """Interpret the filter like the kernel, and return its result for one system call."""
+def interpret_filter(architecture: int, code: bytes, number: int, argument: int = 0, machine: int | None = None) -> int:
+    """Interpret a filter like the kernel (BPF), and return its result for one system call."""
     data = struct.pack("iIQQ", number, architecture if machine is None else machine, 0, argument)
     instructions = [struct.unpack("HBBI", code[position : position + 8]) for position in range(0, len(code), 8)]
     position, loaded = 0, 0
     while True:
         operation, if_true, if_false, value = instructions[position]
         position += 1
-        if operation == 0x06:
+        if operation == 0x06:  # return
             return int(value)
-        if operation == 0x20:
+        if operation == 0x20:  # load a word of the data
             (loaded,) = struct.unpack_from("I", data, value)
             continue
+        # Jumps if the loaded word is equal, has common bits, or is at least the value.
         holds = {0x15: loaded == value, 0x45: bool(loaded & value), 0x35: loaded >= value}[operation]
         position += if_true if holds else if_false
 
@@ -190,24 +191,28 @@ def outcome(architecture: int, code: bytes, number: int, argument: int = 0, mach
 @pytest.mark.parametrize("name", sorted(_MACHINES))
 def test_the_filter_refuses_listed_calls_only(name: str) -> None:
     """The listed system calls fail on every architecture; threads, own limits, signals and all others are allowed."""
-    machine, pid, allow, refused = _MACHINES[name], 4242, 0x7FFF0000, 0x00050001
+    machine, pid = _MACHINES[name], 4242
+    # SECCOMP_RET_ALLOW, and SECCOMP_RET_ERRNO with EPERM (1).
+    allow, refused = 0x7FFF0000, 0x00050001
     code = _filter(machine, pid)
 
     def result_of(number: int, argument: int = 0) -> int:
-        return outcome(machine.architecture, code, number, argument)
+        return interpret_filter(machine.architecture, code, number, argument)
 
     special = {machine.clone, machine.clone3, machine.tgkill, machine.prlimit64}
     for number in range(470):
         if number not in special:
             assert result_of(number) == (refused if number in machine.denied_calls else allow), number
+    # The flags of a thread, of a fork (SIGCHLD), and of a user namespace (CLONE_NEWUSER).
     assert [result_of(machine.clone, flags) for flags in (0x3D0F00, 0x11, 0x10000000)] == [allow, refused, refused]
     # SECCOMP_RET_ERRNO with ENOSYS (38), after which the C library falls back to ``clone``.
     assert result_of(machine.clone3) == 0x00050026
     assert [result_of(machine.tgkill, target) for target in (pid, 1)] == [allow, refused]
     assert [result_of(machine.prlimit64, target) for target in (0, pid, 1)] == [allow, allow, refused]
+    # The call ``socket`` of the x32 ABI.
     assert result_of(0x40000000 | 41) == refused
     # A call by the table of i386 (AUDIT_ARCH_I386) kills the process (SECCOMP_RET_KILL_PROCESS).
-    assert outcome(machine.architecture, code, 0, machine=0x40000003) == 0x80000000
+    assert interpret_filter(machine.architecture, code, 0, machine=0x40000003) == 0x80000000
 
 
 def test_missing_confinement_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from tests.servers import databases
 from dashwright.common.database import schema
 from dashwright.common.database.pool import Connection, Database
 
-SINCE = "0030_counts_of_objects.sql"
+MIGRATION = "0030_counts_of_objects.sql"
 
 STORED = "select namespace, repository, api_group, resource, count from resource_count order by 1, 2, 3, 4"
 COUNTED = """
@@ -38,24 +38,24 @@ REMOVE = "delete from resource where name = any($1::text[])"
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_stored_counts_equal_the_rows(database: Database, seed: int) -> None:
-    """After any statements, for no or many objects, committed or rolled back, the stored counts equal a recount."""
-    rolls = random.Random(seed)
+    """After any statements for any number of objects, committed or rolled back, the stored counts equal those of the rows."""
+    generator = random.Random(seed)
     async with database.connection() as connection:
         for _ in range(40):
             transaction = connection.transaction()
             await transaction.start()
-            for _ in range(rolls.randint(1, 3)):
-                await _write(connection, rolls)
-            await (transaction.commit() if rolls.random() < 0.7 else transaction.rollback())
+            for _ in range(generator.randint(1, 3)):
+                await _write(connection, generator)
+            await (transaction.commit() if generator.random() < 0.7 else transaction.rollback())
             assert await connection.fetch(STORED) == await connection.fetch(COUNTED)
 
 
 async def test_a_count_of_zero_is_deleted(database: Database) -> None:
-    """Deleted repositories leave no rows with a count of zero."""
+    """A count that becomes zero is deleted: by a deletion, a release, or a truncation of the objects."""
     async with database.connection() as connection:
-        for emptied in (REMOVE, RELEASE):
+        for statement in (REMOVE, RELEASE):
             await connection.execute(INSERT_OBJECTS, "dashboards", "default", ["a", "b"], "repo", "r")
-            await connection.execute(emptied, "r" if emptied is RELEASE else ["a", "b"])
+            await connection.execute(statement, "r" if statement is RELEASE else ["a", "b"])
             assert not await connection.fetch("select from resource_count where repository = 'r' or count = 0")
         await connection.execute("truncate resource cascade")
         assert await connection.fetch(STORED) == []
@@ -63,13 +63,13 @@ async def test_a_count_of_zero_is_deleted(database: Database) -> None:
 
 async def test_the_migration_counts_existing_objects(postgres_dsn: str, tmp_path: Path) -> None:
     """The first counts include the objects that exist before the migration."""
-    async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
+    async with databases.at_migration_before(postgres_dsn, MIGRATION, tmp_path) as url:
         connection = await asyncpg.connect(url)
         await connection.execute(INSERT_OBJECTS, "dashboards", "default", ["a", "b"], "repo", "r")
         await connection.execute(INSERT_OBJECTS, "folders", "default", ["c"], None, None)
         with as_file(schema.MIGRATIONS) as folder:
-            shutil.copy(folder / SINCE, tmp_path)
-        assert await schema.migrate(url, tmp_path) == [SINCE]
+            shutil.copy(folder / MIGRATION, tmp_path)
+        assert await schema.migrate(url, tmp_path) == [MIGRATION]
         assert [tuple(row) for row in await connection.fetch(STORED)] == [
             ("default", "", "dashboard.grafana.app", "folders", 1),
             ("default", "r", "dashboard.grafana.app", "dashboards", 2),
@@ -77,13 +77,13 @@ async def test_the_migration_counts_existing_objects(postgres_dsn: str, tmp_path
         await connection.close()
 
 
-async def _write(connection: Connection, rolls: random.Random) -> None:
-    names = rolls.sample("abcdefgh", rolls.randint(0, 5))
-    manager, identity = rolls.choice([(None, None), ("repo", "r"), ("repo", "s"), ("repo", None), ("kubectl", "r")])
-    match rolls.choice(["put", "put", "put", "rename", "release", "move", "remove"]):
+async def _write(connection: Connection, generator: random.Random) -> None:
+    names = generator.sample("abcdefgh", generator.randint(0, 5))
+    manager, manager_id = generator.choice([(None, None), ("repo", "r"), ("repo", "s"), ("repo", None), ("kubectl", "r")])
+    match generator.choice(["put", "put", "put", "rename", "release", "move", "remove"]):
         case "put":
-            kind, namespace = rolls.choice(["dashboards", "folders"]), rolls.choice(["default", "org-2"])
-            await connection.execute(INSERT_OBJECTS, kind, namespace, names, manager, identity)
+            kind, namespace = generator.choice(["dashboards", "folders"]), generator.choice(["default", "org-2"])
+            await connection.execute(INSERT_OBJECTS, kind, namespace, names, manager, manager_id)
         case "rename":
             await connection.execute(RENAME, names)
         case "release":

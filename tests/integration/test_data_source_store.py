@@ -17,7 +17,7 @@ from dashwright.common.stores.quotas import QuotaReached
 
 CIPHER = SecretCipher.from_keys("the key")
 ACTOR = Actor("user:1", "admin", 1, "", "", "")
-ELSEWHERE = Actor("user:1", "admin", 2, "", "", "")
+ACTOR_OF_ORG_2 = Actor("user:1", "admin", 2, "", "", "")
 NO_LIMITS = QuotaRules()
 
 
@@ -44,7 +44,7 @@ async def sql(database: Database, statement: str, *values: object) -> object:
         return await connection.fetchval(statement, *values)
 
 
-async def secrets(database: Database, uid: str, *, org_id: int = 1, cipher: SecretCipher = CIPHER) -> dict[str, str]:
+async def read_secrets(database: Database, uid: str, *, org_id: int = 1, cipher: SecretCipher = CIPHER) -> dict[str, str]:
     async with database.connection() as connection:
         record = await data_sources.find(connection, cipher, org_id, uid)
     assert record is not None
@@ -74,62 +74,63 @@ async def test_no_clear_secret_is_stored(database: Database) -> None:
 
 
 @pytest.mark.usefixtures("prometheus")
-async def test_a_swapped_row_is_refused(database: Database) -> None:
+async def test_a_moved_secret_is_refused(database: Database) -> None:
     """A sealed secret moved to another name or data source cannot be opened; the error names the data source and no secret."""
     await sql(database, "update data_source_secret set sealed = (select sealed from data_source_secret where name = 'token')")
     with pytest.raises(SourceFailed, match=r"The data source 'Prometheus' cannot be queried. .*enter it again") as refusal:
-        await secrets(database, "p")
+        await read_secrets(database, "p")
+    # Without the first letter, which a message might begin in upper case.
     assert "asicAuthPassword" not in refusal.value.message
 
 
 @pytest.mark.usefixtures("prometheus")
 async def test_a_changed_key_is_reported(database: Database) -> None:
-    """The error for a caller says to restore the key, and a start counts the secrets it cannot open."""
+    """If the key has changed, the error of a query says so, and the secrets of the other key can be counted at the start."""
     other = SecretCipher.from_keys("another key")
     with pytest.raises(SourceFailed, match="another DASHWRIGHT_SECRET_KEY"):
-        await secrets(database, "p", cipher=other)
+        await read_secrets(database, "p", cipher=other)
     async with database.connection() as connection:
         assert await data_sources.count_foreign(connection, other) == 2
         assert await data_sources.count_foreign(connection, CIPHER) == 0
 
 
 async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, store: DataSources, prometheus: StoredDataSource) -> None:
-    """An empty secret is removed, a given one replaced, and one that was sealed under another key is kept; the version grows."""
+    """A change removes secrets that it sets to an empty text, and keeps those that it omits, even if they are sealed under another key."""
     changed = await store.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
     assert (changed.version, changed.secret_names) == (2, ("basicAuthPassword", "tlsClientKey"))
-    assert await secrets(database, "p") == {"basicAuthPassword": "hunter22", "tlsClientKey": "k"}
+    assert await read_secrets(database, "p") == {"basicAuthPassword": "hunter22", "tlsClientKey": "k"}
     store_with_another_key = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
     await store_with_another_key.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {}, version=None)
-    assert (await secrets(database, "p"))["basicAuthPassword"] == "hunter22"
+    assert (await read_secrets(database, "p"))["basicAuthPassword"] == "hunter22"
 
 
 async def test_secrets_move_with_the_uid(database: Database, store: DataSources, prometheus: StoredDataSource) -> None:
-    """A new uid seals the secrets again; without their key the uid can change only if all secrets are given again."""
+    """A new uid seals the secrets again. Without their key, the uid can change only if the request replaces all secrets."""
     moved = Fields("Prometheus", "prometheus", uid="q")
     store_with_another_key = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
     with pytest.raises(Conflict, match="another DASHWRIGHT_SECRET_KEY"):
         await store_with_another_key.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
     await store.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
-    assert await secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
+    assert await read_secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
     new_secrets = {"basicAuthPassword": "b", "token": ""}
     await store_with_another_key.change(
         ACTOR, prometheus.id, replace_by(Fields("Prometheus", "prometheus", uid="r")), new_secrets, version=None
     )
-    assert await secrets(database, "r", cipher=SecretCipher.from_keys("another key")) == {"basicAuthPassword": "b"}
+    assert await read_secrets(database, "r", cipher=SecretCipher.from_keys("another key")) == {"basicAuthPassword": "b"}
 
 
 async def test_concurrent_requests_leave_one_default(database: Database, store: DataSources) -> None:
     """After concurrent changes each organization has exactly one default."""
-    created = [store.create(ACTOR, Fields(f"d{index}", "x", is_default=True), {}) for index in range(8)]
-    created += [store.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
-    await asyncio.gather(*created)
+    creations = [store.create(ACTOR, Fields(f"d{index}", "x", is_default=True), {}) for index in range(8)]
+    creations += [store.create(ACTOR_OF_ORG_2, Fields("d", "x", is_default=True), {})]
+    await asyncio.gather(*creations)
     assert await sql(database, "select array_agg(org_id order by org_id) from data_source where is_default") == [1, 2]
     # Eight in organization 1 and one in organization 2.
     assert await sql(database, "select count(*) from data_source") == 9
 
 
 async def test_concurrent_creations_of_a_name_conflict(store: DataSources) -> None:
-    """One concurrent create of a name or uid succeeds, and the others conflict."""
+    """One of several concurrent creations with a name or uid succeeds, and the others conflict."""
     created = await asyncio.gather(*(store.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
     assert [type(result) for result in created if not isinstance(result, StoredDataSource)] == [AlreadyExists] * 5
     created = await asyncio.gather(*(store.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
@@ -150,14 +151,14 @@ async def test_a_change_of_an_outdated_version_conflicts(store: DataSources, pro
 
 @pytest.mark.parametrize("limits", [{"org_data_source": 3}, {"global_data_source": 3}])
 async def test_the_quota_limits_data_sources(database: Database, store: DataSources, limits: dict[str, int]) -> None:
-    """Concurrent creations never exceed the quota; existing data sources can be changed at the limit, and a freed place is used again."""
-    limited = DataSources(database, CIPHER, QuotaRules(defaults=limits))
-    created = await asyncio.gather(*(limited.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
+    """Concurrent creations never exceed the quota. At the limit, data sources can still be changed or replaced."""
+    limited_store = DataSources(database, CIPHER, QuotaRules(defaults=limits))
+    created = await asyncio.gather(*(limited_store.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
     stored = [result for result in created if isinstance(result, StoredDataSource)]
     assert (len(stored), [type(result) for result in created if not isinstance(result, StoredDataSource)]) == (3, [QuotaReached] * 5)
-    await limited.change(ACTOR, stored[0].id, replace_by(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
-    await limited.remove(ACTOR, stored[1].id)
-    await limited.create(ACTOR, Fields("again", "x"), {})
+    await limited_store.change(ACTOR, stored[0].id, replace_by(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
+    await limited_store.remove(ACTOR, stored[1].id)
+    await limited_store.create(ACTOR, Fields("again", "x"), {})
     async with database.connection() as connection:
         listed_quotas = await quotas.list_for_org(connection, NO_LIMITS, 1)
     assert listed_quotas is not None
@@ -167,7 +168,7 @@ async def test_the_quota_limits_data_sources(database: Database, store: DataSour
 async def test_deleting_a_data_source_deletes_its_secrets_and_grants(
     database: Database, store: DataSources, prometheus: StoredDataSource
 ) -> None:
-    """Secrets and grants of others are kept. A change of the uid deletes the grants of the old one and keeps the secrets."""
+    """A data source is deleted with its secrets and grants only. A new uid deletes the grants of the old one, and keeps the secrets."""
     other = await store.create(ACTOR, Fields("other", "x", uid="o"), {"token": "t"})
     await sql(database, """insert into "user" (login, email, org_id) values ('u', 'u', 1)""")
     for org_id, uid in ((1, "p"), (1, "o"), (2, "p")):
@@ -182,9 +183,9 @@ async def test_deleting_a_data_source_deletes_its_secrets_and_grants(
 
 
 async def test_deleting_an_organization_deletes_its_data_sources(database: Database, store: DataSources) -> None:
-    """Data sources of other organizations are kept."""
-    for actor in (ACTOR, ELSEWHERE):
+    """An organization is deleted with its data sources, and those of other organizations are kept."""
+    for actor in (ACTOR, ACTOR_OF_ORG_2):
         await store.create(actor, Fields("same", "x", uid="same"), {"token": "t"})
     await sql(database, "delete from org where id = 1")
     assert await sql(database, "select array_agg(org_id) from data_source") == [2]
-    assert await secrets(database, "same", org_id=2) == {"token": "t"}
+    assert await read_secrets(database, "same", org_id=2) == {"token": "t"}

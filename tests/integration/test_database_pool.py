@@ -15,21 +15,21 @@ from dashwright.common.database.pool import Connection, Database, Timeouts
 from dashwright.common.errors import Unavailable
 
 SHORT_TIMEOUTS = Timeouts(acquire=0.5, statement=1.5, lock=0.5)
-PATIENCE = 300.0
+LONG_SECONDS = 300.0
 
 
 @pytest.fixture
-async def narrow(database_url: str) -> AsyncIterator[Database]:
+async def small_pool(database_url: str) -> AsyncIterator[Database]:
     """Open a pool of one connection with short limits."""
-    opened = await Database.open(database_url, application_name="narrow", max_size=1, timeouts=SHORT_TIMEOUTS)
+    opened = await Database.open(database_url, application_name="small", max_size=1, timeouts=SHORT_TIMEOUTS)
     yield opened
     await opened.close()
 
 
 @asynccontextmanager
 async def open_limited(url: str, **limits: float) -> AsyncIterator[Database]:
-    """Open a pool of one connection with only the given limits, for a busy machine."""
-    patient = Timeouts(acquire=PATIENCE, statement=PATIENCE, lock=PATIENCE, idle=PATIENCE)
+    """Open a pool of one connection with only these limits, so that no other one takes effect on a busy machine."""
+    patient = Timeouts(acquire=LONG_SECONDS, statement=LONG_SECONDS, lock=LONG_SECONDS, idle=LONG_SECONDS)
     opened = await Database.open(url, application_name="limited", max_size=1, timeouts=replace(patient, **limits))
     yield opened
     await opened.close()
@@ -42,13 +42,13 @@ async def silencing_proxy(url: str) -> AsyncIterator[tuple[str, asyncio.Event]]:
     silence = asyncio.Event()
     tasks: set[asyncio.Task[None]] = set()
 
-    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while (data := await reader.read(65536)) and not silence.is_set():
             writer.write(data)
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         to_reader, to_writer = await asyncio.open_connection(parts.hostname, parts.port)
-        tasks.update(asyncio.create_task(pass_on(*streams)) for streams in ((reader, to_writer), (to_reader, writer)))
+        tasks.update(asyncio.create_task(forward(*streams)) for streams in ((reader, to_writer), (to_reader, writer)))
         writers.extend((writer, to_writer))
 
     writers: list[asyncio.StreamWriter] = []
@@ -63,9 +63,9 @@ async def silencing_proxy(url: str) -> AsyncIterator[tuple[str, asyncio.Event]]:
     await proxy.wait_closed()
 
 
-async def end_backends(database: Database, *, of: str) -> None:
+async def end_backends(database: Database, *, application: str) -> None:
     async with database.connection() as connection:
-        await connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", of)
+        await connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", application)
 
 
 async def test_an_unreachable_server_is_named_without_the_password() -> None:
@@ -83,82 +83,82 @@ async def test_a_missing_database_is_unavailable(postgres_dsn: str) -> None:
         await Database.open(postgres_dsn.rpartition("/")[0] + "/nowhere", application_name="test")
 
 
-async def test_sql_errors_are_not_changed(narrow: Database) -> None:
+async def test_sql_errors_are_not_changed(small_pool: Database) -> None:
     """A unique violation is asyncpg's own error, and the connection serves the next caller."""
-    async with narrow.connection() as connection:
+    async with small_pool.connection() as connection:
         await connection.execute("create table one (x int primary key); insert into one values (1)")
     with pytest.raises(asyncpg.UniqueViolationError):
-        async with narrow.transaction() as connection:
+        async with small_pool.transaction() as connection:
             await connection.execute("insert into one values (1)")
-    await narrow.check()
+    await small_pool.check()
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), FileNotFoundError("x"), asyncpg.InterfaceError("x")])
-async def test_errors_of_the_caller_are_not_changed(narrow: Database, error: Exception) -> None:
-    """An error that is not a loss of the server leaves the block unchanged, even if its type often means a loss."""
+async def test_errors_of_the_caller_are_not_changed(small_pool: Database, error: Exception) -> None:
+    """An error of the caller leaves the block unchanged, even if its type often means the loss of the server."""
     with pytest.raises(type(error)) as caught:
-        async with narrow.connection():
+        async with small_pool.connection():
             raise error
     assert caught.value is error
 
 
-def raising(code: str) -> str:
+def raise_statement(code: str) -> str:
     """Return a statement that raises an error with an SQLSTATE."""
     return f"do $$ begin raise exception 'injected' using errcode = '{code}'; end $$"
 
 
-@pytest.mark.parametrize("code", ["53100", "53200"])
-async def test_a_full_server_is_unavailable(narrow: Database, code: str) -> None:
+@pytest.mark.parametrize("code", ["53100", "53200"], ids=["disk_full", "out_of_memory"])
+async def test_a_full_server_is_unavailable(small_pool: Database, code: str) -> None:
     """A full disk and a lack of memory raise Unavailable, which callers retry, and the connection remains open."""
-    async with narrow.connection() as connection:
+    async with small_pool.connection() as connection:
         process_id = await connection.fetchval("select pg_backend_pid()")
     with pytest.raises(Unavailable, match="no free disk space or memory"):
-        async with narrow.transaction() as connection:
-            await connection.execute(raising(code))
-    async with narrow.connection() as connection:
+        async with small_pool.transaction() as connection:
+            await connection.execute(raise_statement(code))
+    async with small_pool.connection() as connection:
         assert await connection.fetchval("select pg_backend_pid()") == process_id
 
 
-async def test_a_replica_is_left_for_the_new_primary(narrow: Database) -> None:
+async def test_a_connection_to_a_replica_is_closed(small_pool: Database) -> None:
     """A server that accepts no writes since a failover is unavailable, and the next caller gets a new connection."""
-    async with narrow.connection() as connection:
+    async with small_pool.connection() as connection:
         process_id = await connection.fetchval("select pg_backend_pid()")
     with pytest.raises(Unavailable, match="not available"):
-        async with narrow.connection() as connection:
-            await connection.execute(raising("25006"))
-    async with narrow.connection() as connection:
+        async with small_pool.connection() as connection:
+            await connection.execute(raise_statement("25006"))  # read_only_sql_transaction
+    async with small_pool.connection() as connection:
         assert await connection.fetchval("select pg_backend_pid()") != process_id
 
 
-async def test_a_transaction_commits_or_rolls_back(narrow: Database) -> None:
+async def test_a_transaction_commits_or_rolls_back(small_pool: Database) -> None:
     """Rows written in a block are committed after it, and rolled back by an error in it."""
-    async with narrow.transaction() as connection:
-        await connection.execute("create table kept ()")
+    async with small_pool.transaction() as connection:
+        await connection.execute("create table committed ()")
 
     async def fail() -> None:
-        async with narrow.transaction() as connection:
-            await connection.execute("create table dropped ()")
+        async with small_pool.transaction() as connection:
+            await connection.execute("create table rolled_back ()")
             raise ValueError("stop")
 
     with pytest.raises(ValueError, match="stop"):
         await fail()
-    async with narrow.connection() as connection:
-        assert await connection.fetchval("select to_regclass('kept') is not null and to_regclass('dropped') is null")
+    async with small_pool.connection() as connection:
+        assert await connection.fetchval("select to_regclass('committed') is not null and to_regclass('rolled_back') is null")
 
 
-async def test_a_connection_closed_by_the_server_is_unavailable(narrow: Database, database: Database) -> None:
+async def test_a_connection_closed_by_the_server_is_unavailable(small_pool: Database, database: Database) -> None:
     """A backend terminated during a query raises Unavailable with the cause; the next query works."""
 
     async def lose(block: AbstractAsyncContextManager[Connection]) -> None:
         async with block as connection:
-            await end_backends(database, of="narrow")
+            await end_backends(database, application="small")
             await connection.execute("select 1")
 
-    for block in (narrow.connection(), narrow.transaction()):
+    for block in (small_pool.connection(), small_pool.transaction()):
         with pytest.raises(Unavailable) as caught:
             await lose(block)
         assert caught.value.__cause__ is not None
-        await narrow.check()
+        await small_pool.check()
 
 
 async def test_a_database_that_accepts_no_connections_is_unavailable(postgres_dsn: str, database_url: str) -> None:
@@ -179,26 +179,26 @@ async def test_a_database_that_accepts_no_connections_is_unavailable(postgres_ds
         await operator.close()
 
 
-async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> None:
+async def test_no_free_connection_in_time_is_unavailable(small_pool: Database) -> None:
     """A caller that waits longer than the limit for a connection gets Unavailable; the connection in use is not disturbed."""
-    async with narrow.connection() as connection:
+    async with small_pool.connection() as connection:
         with pytest.raises(Unavailable):
-            await narrow.check()
+            await small_pool.check()
         assert await connection.fetchval("select 1") == 1
-    await narrow.check()
+    await small_pool.check()
 
 
 async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server enforces the limit on statements, so nothing runs on after the caller gave up."""
-    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE_SECONDS", PATIENCE)
+    """The server ends a statement at the limit, so that it does not continue after its caller has received the error."""
+    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE_SECONDS", LONG_SECONDS)
     async with open_limited(database_url, statement=0.5) as opened:
         with pytest.raises(Unavailable, match="busy"):
             async with opened.connection() as connection:
-                await connection.execute("select pg_sleep($1)", PATIENCE)
+                await connection.execute("select pg_sleep($1)", LONG_SECONDS)
 
 
 async def test_a_wait_for_a_lock_is_limited(database_url: str) -> None:
-    """A wait for a lock ends at its own limit."""
+    """A wait for a lock ends at the limit for locks, which is shorter than that for statements."""
     async with open_limited(database_url) as holding, holding.transaction() as holder, open_limited(database_url, lock=0.5) as opened:
         await holder.execute("select pg_advisory_xact_lock(1)")
         with pytest.raises(Unavailable, match="busy"):
@@ -207,7 +207,7 @@ async def test_a_wait_for_a_lock_is_limited(database_url: str) -> None:
 
 
 async def test_a_client_frozen_in_a_transaction_loses_its_locks(database_url: str, database: Database) -> None:
-    """The locks are released after ``idle``. When the client continues, it receives Unavailable, and its next connection works."""
+    """A transaction that is idle beyond the limit loses its locks. Its next statement raises Unavailable, and the pool recovers."""
     is_lock_free = False
     idle = await Database.open(database_url, application_name="idle", max_size=1, timeouts=Timeouts(idle=0.2))
 
@@ -227,7 +227,7 @@ async def test_a_client_frozen_in_a_transaction_loses_its_locks(database_url: st
     await idle.close()
 
 
-async def test_a_server_lost_after_an_error_does_not_hide_it(narrow: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_loss_of_the_server_does_not_hide_an_error(small_pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the server is lost while a connection is reset after an error, the caller receives the error, and the pool recovers."""
 
     async def lose(*_: object) -> None:
@@ -235,21 +235,21 @@ async def test_a_server_lost_after_an_error_does_not_hide_it(narrow: Database, m
 
     async def fail() -> None:
         with monkeypatch.context() as patch:
-            async with narrow.connection():
+            async with small_pool.connection():
                 patch.setattr(asyncpg.Connection, "execute", lose)
                 raise ValueError("of the caller")
 
     with pytest.raises(ValueError, match="of the caller"):
         await fail()
-    await narrow.check()
+    await small_pool.check()
 
 
-async def test_a_cancelled_caller_returns_its_connection(narrow: Database) -> None:
+async def test_a_cancelled_caller_returns_its_connection(small_pool: Database) -> None:
     """A task cancelled during a query does not cost the pool a connection."""
     started = asyncio.Event()
 
     async def long() -> None:
-        async with narrow.connection() as connection:
+        async with small_pool.connection() as connection:
             started.set()
             await connection.execute("select pg_sleep(10)")
 
@@ -258,23 +258,23 @@ async def test_a_cancelled_caller_returns_its_connection(narrow: Database) -> No
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await narrow.check()
+    await small_pool.check()
 
 
-async def test_a_caller_cancelled_after_preparing_leaves_no_transaction(narrow: Database) -> None:
+async def test_a_caller_cancelled_after_preparing_leaves_no_transaction(small_pool: Database) -> None:
     """The next user of the connection begins a transaction of its own.
 
     asyncpg prepares without a Sync message, so that the server begins a transaction that asyncpg does not know of.
     """
 
     async def cancelled_after_preparing() -> None:
-        async with narrow.connection() as connection:
+        async with small_pool.connection() as connection:
             await connection.prepare("select count(*) from pg_class")
             raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
         await cancelled_after_preparing()
-    async with narrow.connection() as connection, connection.transaction(isolation="repeatable_read"):
+    async with small_pool.connection() as connection, connection.transaction(isolation="repeatable_read"):
         assert await connection.fetchval("show transaction_isolation") == "repeatable read"
 
 
@@ -304,13 +304,13 @@ async def test_the_pool_recovers_when_the_server_returns(private_postgres: postg
     await database.close()
 
 
-async def test_close_does_not_wait_forever(narrow: Database) -> None:
+async def test_close_does_not_wait_forever(small_pool: Database) -> None:
     """Closing breaks a connection that is not returned within the time limit of a statement."""
 
-    async def keep() -> None:
-        async with narrow.connection() as connection:
-            await narrow.close()
+    async def hold_connection() -> None:
+        async with small_pool.connection() as connection:
+            await small_pool.close()
             await connection.execute("select 1")
 
     with pytest.raises(Unavailable):
-        await keep()
+        await hold_connection()

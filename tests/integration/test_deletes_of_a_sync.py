@@ -23,10 +23,10 @@ from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
 @pytest.fixture
 async def object_store(database: Database) -> DatabaseObjectStore:
     """Return the objects as a job of repository ``r`` with a lease accesses them."""
-    expected = NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    job = NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
-        uid = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
+        uid = (await jobs.submit(connection, JOB, [job], submitted_by={})).jobs[0].uid
         await claims.claim(connection, "work", limit=1, owner=owner, lease=timedelta(minutes=5), status=b"{}")
     return DatabaseObjectStore(
         database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
@@ -48,51 +48,56 @@ async def removals(*names: str) -> AsyncIterator[Change]:
 
 async def remaining_names(database: Database) -> set[str]:
     async with database.connection() as connection:
-        return set(await resources.annotations_by_name(connection, DASHBOARD, "default", ["ours", "theirs"]))
+        return set(await resources.annotations_by_name(connection, DASHBOARD, "default", ["managed", "foreign"]))
 
 
 async def test_an_object_taken_over_since_the_plan_is_kept(database: Database, object_store: DatabaseObjectStore) -> None:
-    """The sync changes nothing, since the plan is outdated; the next sync plans with the new owner."""
-    await create_dashboard(database, "ours", "r")
-    await create_dashboard(database, "theirs", "other")
-    with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by another manager during the sync; sync again"):
-        await object_store.apply("default", removals("ours", "theirs"), Snapshot())
-    assert await remaining_names(database) == {"ours", "theirs"}
+    """If another manager has taken over an object since the plan, the sync changes nothing, and its error says to sync again."""
+    await create_dashboard(database, "managed", "r")
+    await create_dashboard(database, "foreign", "other")
+    with pytest.raises(Conflict, match="dashboards 'foreign' was taken over by another manager during the sync; sync again"):
+        await object_store.apply("default", removals("managed", "foreign"), Snapshot())
+    assert await remaining_names(database) == {"managed", "foreign"}
 
 
 async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Database, object_store: DatabaseObjectStore) -> None:
     """The removal of an object that another client deleted succeeds."""
-    await create_dashboard(database, "ours", "r")
-    await object_store.apply("default", removals("ours", "gone"), Snapshot())
+    await create_dashboard(database, "managed", "r")
+    await object_store.apply("default", removals("managed", "gone"), Snapshot())
     assert await remaining_names(database) == set()
 
 
 async def test_a_folder_with_foreign_objects_is_released(database: Database, object_store: DatabaseObjectStore) -> None:
-    """The folder and those above it are kept, since foreign objects are in them; other removed folders are deleted."""
+    """A removed folder that contains foreign objects is released with its parents. Other removed folders are deleted."""
     managed = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
-    written = [
+    writes = [
         resources.Write(
-            kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes | ({FOLDER_KEY: above} if above else {})
+            kind,
+            name,
+            '{"title":"T"}',
+            kind.version,
+            extract=Extract("T"),
+            annotations=annotations | ({FOLDER_KEY: parent} if parent else {}),
         )
-        for kind, name, above, notes in (
+        for kind, name, parent, annotations in (
             (FOLDER, "top", "", managed),
             (FOLDER, "used", "top", managed),
             (FOLDER, "unused", "top", managed),
-            (DASHBOARD, "ours", "unused", managed),
-            (DASHBOARD, "theirs", "used", {}),
+            (DASHBOARD, "managed", "unused", managed),
+            (DASHBOARD, "foreign", "used", {}),
         )
     ]
     async with database.transaction() as connection:
-        for write in written:
+        for write in writes:
             await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
 
-    async def is_deleted() -> AsyncIterator[Change]:
-        yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, "ours"))
+    async def removals_of_all() -> AsyncIterator[Change]:
+        yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, "managed"))
         for name in ("used", "unused", "top"):
             yield Removal(Key(FOLDER.group, FOLDER.plural, name))
 
-    await object_store.apply("default", is_deleted(), Snapshot())
+    await object_store.apply("default", removals_of_all(), Snapshot())
     async with database.connection() as connection:
-        owners = await resources.annotations_by_name(connection, FOLDER, "default", ["top", "used", "unused"])
-    assert {name: dict(notes) for name, notes in owners.items()} == {"top": {}, "used": {FOLDER_KEY: "top"}}
-    assert await remaining_names(database) == {"theirs"}
+        folders = await resources.annotations_by_name(connection, FOLDER, "default", ["top", "used", "unused"])
+    assert {name: dict(annotations) for name, annotations in folders.items()} == {"top": {}, "used": {FOLDER_KEY: "top"}}
+    assert await remaining_names(database) == {"foreign"}

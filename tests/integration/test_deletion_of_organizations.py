@@ -70,24 +70,26 @@ async def create_dashboards(database: Database, namespace: str, count: int) -> N
         await staging.write(namespace, actor="user:1", now=Clock().now())
 
 
-async def started_sync(database: Database, namespace: str) -> DatabaseObjectStore:
+async def start_sync(database: Database, namespace: str) -> DatabaseObjectStore:
     """Return the objects as a job with a lease accesses them."""
-    expected = NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    job = NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
-        uid = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
+        uid = (await jobs.submit(connection, JOB, [job], submitted_by={})).jobs[0].uid
         await claims.claim(connection, "work", limit=1, owner=owner, lease=timedelta(minutes=5), status=b"{}")
     return DatabaseObjectStore(
         database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
     )
 
 
-async def changes(count: int, gate: asyncio.Event | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Change]:
-    """Yield another title for each dashboard; half-way, wait for ``gate``."""
+async def changes(
+    count: int, may_continue: asyncio.Event | None = None, is_half_written: asyncio.Event | None = None
+) -> AsyncIterator[Change]:
+    """Yield another title for each dashboard. After half of them, set ``is_half_written`` and wait for ``may_continue``."""
     for index in range(count):
-        if index == count // 2 and gate is not None and reached is not None:
-            reached.set()
-            await gate.wait()
+        if index == count // 2 and may_continue is not None and is_half_written is not None:
+            is_half_written.set()
+            await may_continue.wait()
         key = Key(DASHBOARD.group, DASHBOARD.plural, f"d{index}")
         owned = {MANAGED_BY: "repo", MANAGER_ID: "r"}
         yield Write(key, DASHBOARD.kind, DASHBOARD.version, Extract("New"), "", b'{"title":"New"}', is_new=False, annotations=owned)
@@ -101,7 +103,7 @@ async def count_rows(database: Database, statement: str, *values: object) -> int
 async def test_a_large_organization_is_deleted_completely(
     database: Database, organizations: Organizations, invalidated_subjects: InvalidatedSubjects, second_organization: int
 ) -> None:
-    """Every dashboard is in the feed as deleted, other organizations keep theirs, and cached identities are dropped."""
+    """A deletion adds each deleted dashboard to the feed, and invalidates cached identities. Other organizations keep their objects."""
     await create_dashboards(database, f"org-{second_organization}", DASHBOARD_COUNT)
     await create_dashboards(database, "default", 3)
     await organizations.remove(ACTOR, second_organization)
@@ -120,15 +122,15 @@ async def test_a_large_organization_is_deleted_completely(
 async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
     database: Database, organizations: Organizations, second_organization: int
 ) -> None:
-    """The deletion does not wait for a sync that has not begun to write, and its later write is refused as a whole."""
+    """A deletion does not wait for a sync that has not begun to write. The later write of that sync is refused as a whole."""
     namespace = f"org-{second_organization}"
     await create_dashboards(database, namespace, DASHBOARD_COUNT)
-    stored = await started_sync(database, namespace)
-    gate, reached = asyncio.Event(), asyncio.Event()
-    sync = asyncio.create_task(stored.apply(namespace, changes(DASHBOARD_COUNT + 10, gate, reached), Snapshot()))
-    await reached.wait()
+    stored = await start_sync(database, namespace)
+    may_continue, is_half_written = asyncio.Event(), asyncio.Event()
+    sync = asyncio.create_task(stored.apply(namespace, changes(DASHBOARD_COUNT + 10, may_continue, is_half_written), Snapshot()))
+    await is_half_written.wait()
     await organizations.remove(ACTOR, second_organization)
-    gate.set()
+    may_continue.set()
     with pytest.raises(LeaseLost):
         await sync
     assert await count_rows(database, "select count(*) from resource where namespace = $1", namespace) == 0
@@ -138,10 +140,10 @@ async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
 async def test_a_concurrent_sync_stores_nothing_permanently(
     database: Database, organizations: Organizations, second_organization: int
 ) -> None:
-    """The objects of the sync are stored and then deleted, or rejected."""
+    """If a sync and the deletion of its organization are concurrent, the sync's objects are deleted or not stored at all."""
     namespace = f"org-{second_organization}"
     await create_dashboards(database, namespace, DASHBOARD_COUNT)
-    stored = await started_sync(database, namespace)
+    stored = await start_sync(database, namespace)
     results = await asyncio.gather(
         stored.apply(namespace, changes(DASHBOARD_COUNT + 10), Snapshot()),
         organizations.remove(ACTOR, second_organization),

@@ -72,7 +72,7 @@ def server_pid(data: Path) -> int:
     return int((data / "postmaster.pid").read_text().split()[0])
 
 
-def is_gone(path: str) -> bool:
+def is_missing(path: str) -> bool:
     return not Path(path).exists()
 
 
@@ -82,7 +82,7 @@ def wait_for_end(pid: int) -> None:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    assert select.select([handle], [], [], 30)[0], f"process {pid} goes on"
+    assert select.select([handle], [], [], 30)[0], f"process {pid} continues"
     os.close(handle)
 
 
@@ -103,7 +103,7 @@ async def test_the_second_start_keeps_the_data(cluster_dir: Path) -> None:
 
 
 async def test_a_start_recovers_from_a_killed_server(cluster_dir: Path) -> None:
-    """A killed server loses no committed row, and the next start takes over automatically."""
+    """After a kill of the server, the next start recovers all committed rows."""
     async with running(cluster_dir) as url:
         await fetch_value(url, "create table kept as select 7 as x")
         os.kill(server_pid(cluster_dir / "postgres"), signal.SIGKILL)
@@ -112,14 +112,14 @@ async def test_a_start_recovers_from_a_killed_server(cluster_dir: Path) -> None:
 
 
 async def test_an_orphaned_server_is_stopped_first(cluster_dir: Path) -> None:
-    """A server whose Dashwright process is gone is shut down before the next one starts."""
+    """A server whose Dashwright process has ended is shut down before the next one starts."""
     abandoned = EmbeddedPostgres(cluster_dir)
     await fetch_value(await abandoned.start(), "create table kept as select 7 as x")
-    former = server_pid(cluster_dir / "postgres")
+    orphan_pid = server_pid(cluster_dir / "postgres")
     abandoned._exit_stack.close()
     async with running(cluster_dir) as url:
         assert await fetch_value(url, "select x from kept") == 7
-        wait_for_end(former)
+        wait_for_end(orphan_pid)
     await abandoned.stop()
 
 
@@ -143,7 +143,7 @@ async def test_a_start_waits_for_a_previous_server(cluster_dir: Path, monkeypatc
 
 
 async def test_a_stale_pid_file_is_ignored(cluster_dir: Path) -> None:
-    """A PID file with the id of another living process, as after a reboot, does not stop a start."""
+    """A PID file with the id of another running process, as after a reboot, does not prevent a start."""
     async with running(cluster_dir):
         pass
     account = placement.choose_placement(cluster_dir).account
@@ -165,7 +165,7 @@ async def test_a_second_start_on_a_folder_is_refused(cluster_dir: Path) -> None:
 
 
 async def test_an_interrupted_initdb_is_discarded(data_dir: Path) -> None:
-    """Files of a killed initdb are deleted."""
+    """Files of a killed initdb are deleted, and the start creates a new cluster."""
     (data_dir / "postgres.new").mkdir()
     (data_dir / "postgres.new" / "PG_VERSION").write_text("18\n")
     async with running(data_dir) as url:
@@ -176,9 +176,9 @@ async def test_a_long_path_moves_the_socket(data_dir: Path) -> None:
     """If the path of the data directory is too long for a socket, the socket is created elsewhere and removed in the end."""
     async with running(data_dir / ("long" * 30)) as url:
         assert await fetch_value(url, "select 1") == 1
-        sockets = parse_qs(urlsplit(url).query)["host"][0]
-        assert not sockets.startswith(str(data_dir))
-    assert is_gone(sockets)
+        socket_folder = parse_qs(urlsplit(url).query)["host"][0]
+        assert not socket_folder.startswith(str(data_dir))
+    assert is_missing(socket_folder)
 
 
 async def test_a_cluster_of_another_version_is_refused(cluster_dir: Path) -> None:
@@ -212,8 +212,8 @@ def _as_current(data_dir: Path) -> placement.Placement:
 async def test_a_closed_folder_keeps_its_permissions(data_dir: Path) -> None:
     """The data directory keeps its permissions.
 
-    If root starts a server whose user cannot enter the directory, the database is stored elsewhere, and a note names
-    the path. An ordinary user stores it there.
+    If root starts a server whose user cannot enter the directory, the database is stored elsewhere, and a file names
+    the path. The server of another user stores it in the directory.
     """
     closed = data_dir / "closed"
     closed.mkdir(mode=0o700)

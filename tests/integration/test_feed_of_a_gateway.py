@@ -77,14 +77,14 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
     failed = asyncio.Event()
     list_since = changes.list_since
 
-    async def failing(connection: Connection, stream_name: StreamName, earlier: Snapshot, *, page: int) -> AsyncIterator[Change]:
+    async def fail_once(connection: Connection, stream_name: StreamName, earlier: Snapshot, *, page: int) -> AsyncIterator[Change]:
         async for change in list_since(connection, stream_name, earlier, page=page):
             yield change
             if not failed.is_set():
                 failed.set()
-                raise Unavailable("the database is away")
+                raise Unavailable("the database is not reachable")
 
-    monkeypatch.setattr(changes, "list_since", failing)
+    monkeypatch.setattr(changes, "list_since", fail_once)
     await insert_dashboard(database, "b")
     await failed.wait()
     await insert_dashboard(database, "c")
@@ -93,17 +93,17 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
     await feed.stop()
 
 
-async def test_a_watcher_who_joins_after_a_read_is_polled_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watcher_that_joins_after_a_read_misses_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the last watcher leaves during a read, the next one gets changes although it receives no notification."""
     feed = Feed(database)
     await feed.start()
     first = await watch_from_head(database, feed)
     await insert_dashboard(database, "a")
     assert await next_names(first) == ["a"]
-    advance, began, may_end, has_ended = ChangeStream.advance, asyncio.Event(), asyncio.Event(), asyncio.Event()
+    advance, has_begun, may_end, has_ended = ChangeStream.advance, asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def slow_advance(stream: ChangeStream) -> set[str] | None:
-        began.set()
+        has_begun.set()
         await may_end.wait()
         changed_namespaces = await advance(stream)
         has_ended.set()
@@ -111,7 +111,7 @@ async def test_a_watcher_who_joins_after_a_read_is_polled_for(database: Database
 
     monkeypatch.setattr(ChangeStream, "advance", slow_advance)
     async with asyncio.timeout(20):
-        await began.wait()
+        await has_begun.wait()
         feed.leave(first)
         may_end.set()
         await has_ended.wait()

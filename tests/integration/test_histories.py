@@ -25,7 +25,7 @@ update change set changed_at = now() - interval '2 hours'
 where resource_version <= (select percentile_disc($1) within group (order by resource_version) from change)"""
 
 WITHOUT_BODY = """
-with told as (
+with referenced as (
     select uid, generation from change where feed = 1
     union select uid, old_generation from change where feed = 1 and old_generation is not null
     union select uid, generation from resource
@@ -33,7 +33,8 @@ with told as (
     union select uid, generation from trash
     union select uid, generation - 1 from trash where generation > 1
 )
-select * from told where not exists (select from resource_history h where h.uid = told.uid and h.generation = told.generation)"""
+select * from referenced where not exists (
+    select from resource_history h where h.uid = referenced.uid and h.generation = referenced.generation)"""
 
 
 async def save_versions(database: Database, name: str, *titles: str, folder: str = "") -> uuid.UUID:
@@ -80,7 +81,7 @@ async def generations(connection: Connection, uid: uuid.UUID) -> list[int]:
 
 
 async def test_versions_are_listed_newest_first_in_pages(database: Database) -> None:
-    """Each version has its author and message, but no body."""
+    """Versions are listed from the newest on, each with its author and message, but without a body."""
     uid = await save_versions(database, "a", "one", "two", "three")
     async with database.connection() as connection:
         first = await histories.versions(connection, uid, limit=2)
@@ -157,7 +158,7 @@ async def test_a_restored_object_is_removed_from_the_trash(database: Database) -
 
 
 async def test_an_object_deleted_twice_is_in_the_trash_once(database: Database) -> None:
-    """An object that was created again under its old uid, as by an import, is in the trash in its last state."""
+    """An object that was created again with its old uid, as by an import, is in the trash once after its deletion, in its last state."""
     uid = await save_versions(database, "a", "one")
     await delete_to_trash(database, "a")
     async with database.transaction() as connection:
@@ -182,7 +183,7 @@ async def test_the_newest_generations_are_kept(database: Database) -> None:
 
 
 async def test_generations_in_the_feed_are_kept(database: Database) -> None:
-    """A change in the feed may need the generation it created and the one before."""
+    """While a change is in the feed, the generation that it created and the one before are kept."""
     uid = await save_versions(database, "a", "one", "two", "three")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '1 hour'")
@@ -201,7 +202,7 @@ async def test_imported_versions_do_not_delete_the_current_one(database: Databas
         await connection.execute("update change set changed_at = now() - interval '1 hour'")
     await save_versions(database, "a", "two")
     async with database.transaction() as connection:
-        # Makes generations 2 and 3 part of the change that created the fourth.
+        # Makes the generations 2 and 3 imported ones: no change of the feed has created them.
         await connection.execute("update resource set generation = 4")
         await connection.execute("update resource_history set generation = 4 where generation = 2")
         await connection.execute("delete from change where type = 'MODIFIED' and generation = 4")
@@ -270,14 +271,14 @@ async def test_no_referenced_body_is_deleted(database: Database, seed: int) -> N
 
     These are the states in the feed, the current objects, the trash, and the newest versions of both.
     """
-    chance, saved = random.Random(seed), 0
+    generator, saved = random.Random(seed), 0
     for _ in range(60):
-        name = chance.choice("abc")
-        match chance.choice(["save", "save", "save", "throw away", "delete", "restore", "clean", "empty"]):
+        name = generator.choice("abc")
+        match generator.choice(["save", "save", "save", "move to trash", "delete", "restore", "clean", "empty"]):
             case "save":
                 await save_versions(database, name, f"title {saved}")
                 saved += 1
-            case "throw away":
+            case "move to trash":
                 await delete_to_trash(database, name)
             case "delete":
                 async with database.transaction() as connection:
@@ -286,7 +287,7 @@ async def test_no_referenced_body_is_deleted(database: Database, seed: int) -> N
                 await restore(database, name)
             case "clean":
                 async with database.transaction() as connection:
-                    await connection.execute(AGE_CHANGES, chance.random())
+                    await connection.execute(AGE_CHANGES, generator.random())
                 await delete_old_generations(database, keep=2, changes_for=timedelta(hours=1))
             case "empty":
                 await delete_old_generations(database, changes_for=timedelta(hours=1), trash_for=IMMEDIATELY)

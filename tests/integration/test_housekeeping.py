@@ -27,10 +27,10 @@ class ManualClock(Clock):
     """A clock that the test advances."""
 
     def __init__(self) -> None:
-        self.passed = timedelta()
+        self.elapsed = timedelta()
 
     def seconds(self) -> float:
-        return (START + self.passed).timestamp()
+        return (START + self.elapsed).timestamp()
 
 
 async def fetch_values(database: Database, statement: str, *arguments: Any) -> list[Any]:
@@ -59,10 +59,10 @@ SELECT_LAST_SEEN = 'select last_seen_at from "user" order by id'
 
 async def test_times_of_last_use_are_written_in_batches(credential_rows: Database) -> None:
     """The times are written only as a batch, which has the newest time of each used credential."""
-    time = ManualClock()
-    last_used = LastUseTimes(credential_rows, time)
+    clock = ManualClock()
+    last_used = LastUseTimes(credential_rows, clock)
     for caller in (USER, TOKEN, KEY, TOKEN, USER):
-        time.passed += timedelta(seconds=1)
+        clock.elapsed += timedelta(seconds=1)
         last_used.record(caller)
     assert await fetch_values(credential_rows, SELECT_LAST_USED) == [None, None, None]
     await last_used.flush()
@@ -71,16 +71,16 @@ async def test_times_of_last_use_are_written_in_batches(credential_rows: Databas
 
 
 async def test_a_batch_sends_no_notification_and_keeps_newer_times(credential_rows: Database) -> None:
-    """A batch changes no newer time, and ignores deleted rows."""
-    time = ManualClock()
-    early, late = LastUseTimes(credential_rows, time), LastUseTimes(credential_rows, time)
+    """A batch does not replace newer times, ignores deleted rows, and sends no notification."""
+    clock = ManualClock()
+    early, late = LastUseTimes(credential_rows, clock), LastUseTimes(credential_rows, clock)
     early.record(TOKEN)
-    time.passed += timedelta(seconds=9)
+    clock.elapsed += timedelta(seconds=9)
     late.record(TOKEN)
     late.record(KEY)
-    recorded: asyncio.Queue[str] = asyncio.Queue()
+    payloads: asyncio.Queue[str] = asyncio.Queue()
     is_listening = asyncio.Event()
-    async with credential_rows.listen("identity", recorded.put_nowait, is_listening.set):
+    async with credential_rows.listen("identity", payloads.put_nowait, is_listening.set):
         await is_listening.wait()
         await fetch_values(credential_rows, "delete from api_key where id = 2")
         await late.flush()
@@ -90,39 +90,39 @@ async def test_a_batch_sends_no_notification_and_keeps_newer_times(credential_ro
         assert await fetch_values(credential_rows, "select xmin::text from api_key order by id") == before
         await fetch_values(credential_rows, "select pg_notify('identity', 'end')")
         async with asyncio.timeout(10):
-            assert [await recorded.get(), await recorded.get()] == ["key:2", "end"]
+            assert [await payloads.get(), await payloads.get()] == ["key:2", "end"]
     assert await fetch_values(credential_rows, SELECT_LAST_USED) == [START + timedelta(seconds=9), None]
 
 
 async def test_concurrent_batches_do_not_deadlock(credential_rows: Database) -> None:
-    """Two gateways write the same rows in different orders without a deadlock."""
-    time = ManualClock()
-    gateways = [LastUseTimes(credential_rows, time) for _ in range(4)]
+    """Gateways that record uses in different orders write their batches concurrently without a deadlock."""
+    clock = ManualClock()
+    gateways = [LastUseTimes(credential_rows, clock) for _ in range(4)]
     for _ in range(5):
         for index, last_used in enumerate(gateways):
             for caller in (TOKEN, KEY, USER) if index % 2 else (USER, KEY, TOKEN):
-                time.passed += timedelta(seconds=1)
+                clock.elapsed += timedelta(seconds=1)
                 last_used.record(caller)
         await asyncio.gather(*(last_used.flush() for last_used in gateways))
-    assert max(await fetch_values(credential_rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
+    assert max(await fetch_values(credential_rows, "select last_used_at from api_key where id < 3")) <= START + clock.elapsed
 
 
 async def test_a_failed_batch_is_repeated(credential_rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an outage of the database, the next batch contains the failed one and all later times."""
-    time = ManualClock()
-    last_used = LastUseTimes(credential_rows, time)
+    clock = ManualClock()
+    last_used = LastUseTimes(credential_rows, clock)
     last_used.record(TOKEN)
     last_used.record(KEY)
     write_last_use = keys.write_last_use
 
     async def fail(*_: object, **__: object) -> None:
-        raise Unavailable("away")
+        raise Unavailable("not reachable")
 
     monkeypatch.setattr(keys, "write_last_use", fail)
     with pytest.raises(Unavailable):
         await last_used.flush()
     monkeypatch.setattr(keys, "write_last_use", write_last_use)
-    time.passed += timedelta(seconds=5)
+    clock.elapsed += timedelta(seconds=5)
     last_used.record(TOKEN)
     await last_used.flush()
     assert await fetch_values(credential_rows, SELECT_LAST_USED) == [START + timedelta(seconds=5), START, None]
@@ -196,10 +196,10 @@ async def test_refusals_are_recorded_in_batches(credential_rows: Database, monke
         refusals.record(actor, "org.update", org_id=org_id, status=status)
 
     async def fail(*_: object) -> None:
-        raise Unavailable("away")
+        raise Unavailable("not reachable")
 
-    with monkeypatch.context() as patched:
-        patched.setattr("dashwright.api.stores.audit.record_all", fail)
+    with monkeypatch.context() as patch:
+        patch.setattr("dashwright.api.stores.audit.record_all", fail)
         with pytest.raises(Unavailable):
             await refusals.flush()
     assert await fetch_values(credential_rows, "select count(*) from audit_event") == [0]

@@ -1,4 +1,4 @@
-"""Jobs claimed, run, ended and requeued: the worker's consumer and chores over a real database and the in-memory broker."""
+"""Jobs that are claimed, run, ended and requeued by a worker's consumer and recovery, over a real database and the in-memory broker."""
 
 import asyncio
 import uuid
@@ -45,7 +45,7 @@ class ScriptedRunner:
 
 
 class WorkerUnderTest:
-    """A consumer with its relay, and methods to submit jobs and wait for their end."""
+    """A consumer and its publisher of wake-ups, with methods that submit jobs and wait for their states."""
 
     def __init__(self, database: Database, broker: MemoryBroker, runner: ScriptedRunner, *, lease: timedelta = LEASE) -> None:
         self.database = database
@@ -58,9 +58,9 @@ class WorkerUnderTest:
 
     async def submit(self, name: str, *, action: str = "sync", group: str | None = "r") -> uuid.UUID:
         spec = f'{{"action":"{action}","repository":"r"}}'
-        expected = NewJob(name, "default", spec, "r", action, {}, CREATED, name, group, f"work.{action}")
+        new_job = NewJob(name, "default", spec, "r", action, {}, CREATED, name, group, f"work.{action}")
         async with self.database.connection() as connection:
-            submitted = await jobs.submit(connection, JOB, [expected], submitted_by={})
+            submitted = await jobs.submit(connection, JOB, [new_job], submitted_by={})
         self.wakeups.publish_soon(submitted.wakeups)
         return submitted.jobs[0].uid
 
@@ -85,7 +85,7 @@ async def succeed(_job: StoredJob, execution: Execution) -> JobStatus:
 
 
 async def test_a_job_is_claimed_run_and_ended(database: Database, broker: MemoryBroker) -> None:
-    """A submitted job starts, runs and ends with its runner's status, by a wake-up."""
+    """A wake-up starts a submitted job, which ends with its runner's status."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     await worker.consumer.start()
     job = await worker.wait_until(await worker.submit("a"), "success", "error")
@@ -97,20 +97,20 @@ async def test_a_job_is_claimed_run_and_ended(database: Database, broker: Memory
 
 
 async def test_an_error_of_the_runner_ends_the_job(database: Database, broker: MemoryBroker) -> None:
-    """A product error ends the job with its text; any other error with a trace id and no detail."""
+    """An error of the product ends the job with its text. Any other error ends it with a trace id and no detail."""
 
     async def fail(job: StoredJob, _execution: Execution) -> JobStatus:
-        if job.name == "expected":
+        if job.name == "forbidden":
             raise Forbidden("the folder is not yours")
         raise RuntimeError("a secret detail")
 
     worker = WorkerUnderTest(database, broker, ScriptedRunner(fail))
     await worker.consumer.start()
-    expected = await worker.wait_until(await worker.submit("expected", group="1"), "error")
+    forbidden = await worker.wait_until(await worker.submit("forbidden", group="1"), "error")
     internal = await worker.wait_until(await worker.submit("internal", group="2"), "error")
     await worker.consumer.stop(drain=5)
     await worker.wakeups.stop()
-    assert orjson.loads(expected.status)["errors"] == ["the folder is not yours"]
+    assert orjson.loads(forbidden.status)["errors"] == ["the folder is not yours"]
     assert "trace id" in orjson.loads(internal.status)["message"]
     assert "secret detail" not in internal.status
 
@@ -126,18 +126,18 @@ async def test_an_unknown_action_ends_as_an_error(database: Database, broker: Me
 
 
 async def test_jobs_of_a_concurrency_group_run_in_sequence(database: Database, broker: MemoryBroker) -> None:
-    """While one job is working the others wait; the oldest job is claimed first."""
-    at_work = 0
+    """While a job of a group is working, the others wait. The oldest one is claimed first."""
+    working_count = 0
     order: list[str] = []
 
     async def work(job: StoredJob, execution: Execution) -> JobStatus:
-        nonlocal at_work
-        at_work += 1
-        assert at_work == 1
+        nonlocal working_count
+        working_count += 1
+        assert working_count == 1
         order.append(job.name)
         async with database.connection() as connection:
             await connection.execute("select pg_sleep(0.02)")
-        at_work -= 1
+        working_count -= 1
         return execution.final_status(JobProgress())
 
     worker = WorkerUnderTest(database, broker, ScriptedRunner(work))
@@ -191,8 +191,8 @@ async def test_a_stopping_worker_returns_its_job(database: Database, broker: Mem
     await has_begun.wait()
     await first.consumer.stop(drain=0.05)
     await first.wakeups.stop()
-    handed_back = await first.find(uid)
-    assert (handed_back.state, handed_back.attempts) == ("pending", 0)
+    returned_job = await first.find(uid)
+    assert (returned_job.state, returned_job.attempts) == ("pending", 0)
     second = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     await second.consumer.start()
     job = await second.wait_until(uid, "success")
@@ -231,7 +231,7 @@ async def submit_with_expired_lease(worker: WorkerUnderTest, name: str) -> uuid.
 async def test_a_failed_recovery_does_not_stop_the_others(
     database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The round continues with the next job; only requeued jobs are counted and logged."""
+    """If a job cannot be recovered, the round continues with the next one. Only requeued jobs are counted and logged."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     recovery = JobRecovery(database, worker.wakeups, Clock(), max_attempts=2)
     stuck, recovered = await submit_with_expired_lease(worker, "stuck"), await submit_with_expired_lease(worker, "free")
@@ -282,9 +282,9 @@ async def test_an_expired_job_runs_although_an_equal_one_is_pending(database: Da
     recovery = JobRecovery(database, worker.wakeups, Clock(), max_attempts=5)
 
     async def submit(name: str) -> uuid.UUID:
-        expected = NewJob(name, "default", "{}", "r", "sync", {}, CREATED, "same", "r", "work.sync")
+        new_job = NewJob(name, "default", "{}", "r", "sync", {}, CREATED, "same", "r", "work.sync")
         async with database.connection() as connection:
-            return (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
+            return (await jobs.submit(connection, JOB, [new_job], submitted_by={})).jobs[0].uid
 
     expired = await submit("lost")
     async with database.transaction() as connection:
@@ -336,7 +336,7 @@ async def test_a_full_worker_wakes_another(database: Database, broker: MemoryBro
 
     async def work(job: StoredJob, execution: Execution) -> JobStatus:
         started.append(job.name)
-        if len(started) == 8:
+        if len(started) == 8:  # the slots of both workers
             release.set()
         await release.wait()
         return execution.final_status(JobProgress())
@@ -357,7 +357,7 @@ async def test_a_full_worker_wakes_another(database: Database, broker: MemoryBro
 
 
 async def test_a_wakeup_during_a_search_wakes_another(database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wake-up that arrives while a search finds nothing is passed on if the next search fills the worker."""
+    """A wake-up that arrives during a search without results is passed on if the next search fills the worker."""
     monkeypatch.setattr(consumer, "_SEARCH_INTERVAL_SECONDS", 3600.0)
     passed_on = asyncio.Event()
 
@@ -445,7 +445,7 @@ async def test_a_throttled_job_is_postponed(database: Database, broker: MemoryBr
     async def work(job: StoredJob, execution: Execution) -> JobStatus:
         if not refused.is_set():
             refused.set()
-            raise TooManyRequests("the host wants a rest", retry_after=90)
+            raise TooManyRequests("the host requests a pause", retry_after=90)
         return execution.final_status(JobProgress())
 
     worker = WorkerUnderTest(database, broker, ScriptedRunner(work))
@@ -453,7 +453,7 @@ async def test_a_throttled_job_is_postponed(database: Database, broker: MemoryBr
     uid = await worker.submit("a")
     await refused.wait()
     job = await worker.wait_until(uid, "pending")
-    assert orjson.loads(job.status) == {"state": "pending", "message": "postponed: the host wants a rest"}
+    assert orjson.loads(job.status) == {"state": "pending", "message": "postponed: the host requests a pause"}
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() - interval '1 second' where uid = $1", uid)
     job = await worker.wait_until(uid, "success", "error")

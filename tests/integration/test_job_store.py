@@ -57,8 +57,8 @@ async def test_a_submitted_job_is_pending_with_a_wakeup(database: Database) -> N
     assert submitted.wakeups == [Wakeup("work.sync", job.uid)]
 
 
-async def test_an_equal_pending_job_is_that_job(database: Database) -> None:
-    """A submission equal to a pending job returns that job without a second wake-up; the job is a full sync if one of the two is."""
+async def test_an_equal_submission_returns_the_pending_job(database: Database) -> None:
+    """A submission equal to a pending job returns that job without a wake-up. The job becomes a full sync if the submission is one."""
     first = await submit_jobs(database, new_job("1", incremental=True))
     repeated = await submit_jobs(database, new_job("2", incremental=False))
     third = await submit_jobs(database, new_job("3", incremental=True))
@@ -103,17 +103,17 @@ async def test_a_job_waits_for_its_concurrency_group(database: Database) -> None
 
 
 async def test_only_the_owner_writes(database: Database) -> None:
-    """Progress, renewal and end by another worker than the owner of the lease are refused and change nothing."""
-    owner, stranger = uuid.uuid4(), uuid.uuid4()
+    """Only the owner of the lease can report progress, renew the lease or end the job."""
+    owner, other_worker = uuid.uuid4(), uuid.uuid4()
     uid = (await submit_jobs(database, new_job("1"))).jobs[0].uid
     await claim_jobs(database, owner)
     async with database.connection() as connection:
-        assert not await claims.report(connection, uid, owner=stranger, status=WORKING)
-        assert not await claims.renew(connection, uid, owner=stranger, lease=LEASE)
-        assert not await claims.holds_lease(connection, uid, owner=stranger)
+        assert not await claims.report(connection, uid, owner=other_worker, status=WORKING)
+        assert not await claims.renew(connection, uid, owner=other_worker, lease=LEASE)
+        assert not await claims.holds_lease(connection, uid, owner=other_worker)
         assert await claims.holds_lease(connection, uid, owner=owner)
         assert await claims.renew(connection, uid, owner=owner, lease=LEASE)
-    assert not await finish(database, uid, stranger)
+    assert not await finish(database, uid, other_worker)
     assert await state_of_job(database, uid) == "working"
     assert await finish(database, uid, owner)
     assert await state_of_job(database, uid) == "success"
@@ -161,7 +161,7 @@ async def test_a_lease_renewed_during_the_recovery_is_kept(database: Database) -
 
 
 async def test_a_returned_job_keeps_its_attempts(database: Database) -> None:
-    """A stopping worker leaves its job pending with the attempts it had."""
+    """A job that a stopping worker returns is pending, and its attempt does not count."""
     owner = uuid.uuid4()
     uid = (await submit_jobs(database, new_job("1"))).jobs[0].uid
     await claim_jobs(database, owner)

@@ -10,7 +10,7 @@ from tests.servers import databases
 from dashwright.common.database import schema
 
 EARLIER_MIGRATIONS = ("0001_resources.sql", "0002_identity.sql", "0003_accounts.sql", "0004_quotas_audit.sql")
-SINCE = "0006_repository_of_job.sql"
+MIGRATION = "0006_repository_of_job.sql"
 
 
 async def test_the_migration_assigns_jobs_to_repositories(postgres_dsn: str, tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ async def test_the_migration_assigns_jobs_to_repositories(postgres_dsn: str, tmp
         """)
         changes = await connection.fetchval("select count(*) from change")
         with as_file(schema.MIGRATIONS) as folder:
-            shutil.copy(folder / SINCE, tmp_path)
-        assert await schema.migrate(url, tmp_path) == [SINCE]
+            shutil.copy(folder / MIGRATION, tmp_path)
+        assert await schema.migrate(url, tmp_path) == [MIGRATION]
         rows = await connection.fetch(
             "select j.name, r.namespace from job j left join resource r on r.uid = j.repository_uid order by j.name"
         )

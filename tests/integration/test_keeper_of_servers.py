@@ -20,8 +20,8 @@ import sys
 from tests.servers import keeper
 
 keeper._memory_folder = lambda: None  # below TMPDIR, which is removed even if the keeper is killed
-keeping = keeper.Keeper()
-print(keeper.request_server("postgres")["url"], keeping.pid, flush=True)
+keeper_of_run = keeper.Keeper()
+print(keeper.request_server("postgres")["url"], keeper_of_run.pid, flush=True)
 sys.stdin.read()
 """
 
@@ -54,5 +54,5 @@ async def test_a_killed_run_stops_its_server(requester: subprocess.Popen[str], k
 
 
 async def test_all_workers_get_the_same_server(postgres_dsn: str) -> None:
-    """A second request gets the running server."""
+    """A second request for a server returns the address of the running one."""
     assert urlsplit(keeper.request_server("postgres")["url"]).port == urlsplit(postgres_dsn).port

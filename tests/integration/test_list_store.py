@@ -42,7 +42,7 @@ async def remove(connection: Connection, name: str) -> None:
     await write(connection, "delete from resource where resource = 'dashboards' and name = $1", name)
 
 
-async def everything(connection: Connection, **options: Any) -> list[StoredObject]:
+async def list_objects(connection: Connection, **options: Any) -> list[StoredObject]:
     """Return all objects in pages of one object each, at the newest version or the given one."""
     version = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS, "default")
     objects: list[StoredObject] = []
@@ -55,7 +55,7 @@ async def everything(connection: Connection, **options: Any) -> list[StoredObjec
 
 
 async def listed_names(connection: Connection, **options: Any) -> set[str]:
-    return {item.name for item in await everything(connection, **options)}
+    return {item.name for item in await list_objects(connection, **options)}
 
 
 _STEPS = st.one_of(
@@ -72,37 +72,37 @@ _STEPS = st.one_of(
 @example([("put", "a", "T", "f", "x")], [("remove", "a"), ("put", "a", "T", "", "")], 1)
 def test_pages_show_one_version(database_url: str, before: list[tuple[str, ...]], between: list[tuple[str, ...]], limit: int) -> None:
     """With writes between the pages, the pages together still equal the state of the feed at the version of the list."""
-    asyncio.run(_walk(database_url, before, between, limit))
+    asyncio.run(_check_pages(database_url, before, between, limit))
 
 
-async def _walk(url: str, before: list[tuple[str, ...]], between: list[tuple[str, ...]], limit: int) -> None:
+async def _check_pages(url: str, before: list[tuple[str, ...]], between: list[tuple[str, ...]], limit: int) -> None:
     database = await Database.open(url, application_name="walk", max_size=1)
     try:
         async with database.connection() as connection:
             transaction = connection.transaction()
             await transaction.start()
             for step in before:
-                await _do(connection, step)
+                await _perform(connection, step)
             version = await changes.head(connection, StreamName.OBJECTS, "default")
             objects: list[StoredObject] = []
             after: str | None = ""
             for step in (*between, *[("read",)] * (len(NAMES) + 1)):
                 if step[0] != "read":
-                    await _do(connection, step)
+                    await _perform(connection, step)
                 elif after is not None:
                     page = await lists.page(connection, DASHBOARD, "default", version=version, after=after, limit=limit)
                     objects += page.items
                     after = page.after
             assert after is None
             assert [_summary(item) for item in objects] == await _replay_changes(connection, version)
-            selected = await everything(connection, at=version, labels=[("label", "in", ["x"])], scope=ObjectScope(folders=["f"]))
+            selected = await list_objects(connection, at=version, labels=[("label", "in", ["x"])], scope=ObjectScope(folders=["f"]))
             assert selected == [item for item in objects if item.folder == "f" and '"label":"x"' in item.metadata.replace(" ", "")]
             await transaction.rollback()
     finally:
         await database.close()
 
 
-async def _do(connection: Connection, step: tuple[str, ...]) -> None:
+async def _perform(connection: Connection, step: tuple[str, ...]) -> None:
     match step:
         case ("put", name, title, folder, label):
             await put_dashboard(connection, name, title, folder=folder, **({"label": label} if label else {}))
@@ -180,7 +180,7 @@ async def test_a_missing_body_is_an_error(connection: Connection) -> None:
     ids=str,
 )
 async def test_labels_select_objects(connection: Connection, requirement: tuple[str, str, list[str]], selected: str) -> None:
-    """Each kind of requirement applies to current objects and to former states."""
+    """Each kind of label requirement selects among current objects, and at an earlier version among the states of that time."""
     await put_dashboard(connection, "a", tier="gold", team="x")
     await put_dashboard(connection, "b", tier="gold")
     await put_dashboard(connection, "c", tier="lead")
@@ -203,10 +203,10 @@ async def test_contradicting_labels_select_nothing(connection: Connection) -> No
 
 
 async def test_names_and_numbers_find_one_object(connection: Connection) -> None:
-    """An object is found now, and in its former state after its deletion."""
+    """An object is found by its name and its number, also after its deletion in a list at an earlier version."""
     for name in ("a", "b", "c"):
         await put_dashboard(connection, name)
-    number = (await everything(connection, name="b"))[0].number
+    number = (await list_objects(connection, name="b"))[0].number
     version = await changes.head(connection, StreamName.OBJECTS, "default")
     for _ in range(2):
         assert await listed_names(connection, at=version, name="b") == {"b"}
@@ -214,7 +214,7 @@ async def test_names_and_numbers_find_one_object(connection: Connection) -> None
         assert await listed_names(connection, at=version, excluded_names=["b", "x"]) == {"a", "c"}
         assert await listed_names(connection, at=version, numeric_id=number, name="a") == set()
         await remove(connection, "b")
-    assert (await everything(connection, at=version, name="b"))[0].number == number
+    assert (await list_objects(connection, at=version, name="b"))[0].number == number
 
 
 async def test_a_scope_limits_a_list(connection: Connection) -> None:
@@ -235,7 +235,7 @@ async def test_a_scope_limits_a_list(connection: Connection) -> None:
 
 
 async def test_bodies_are_included_up_to_a_size(connection: Connection) -> None:
-    """The first bodies that fit are included; others are read by name and generation, and none if none is requested."""
+    """A page includes bodies until they exceed the limit. Others can be read separately, and a page can be read without bodies."""
     for name in ("a", "b", "c"):
         await put_dashboard(connection, name, name)
     version = await changes.head(connection, StreamName.OBJECTS, "default")
@@ -244,12 +244,12 @@ async def test_bodies_are_included_up_to_a_size(connection: Connection) -> None:
     assert [item.spec for item in page.items] == ['{"title":"a"}', '{"title":"b"}', ""]
     assert page.sizes == [size] * 3
     assert await lists.read_bodies(connection, page.items[2:]) == {page.items[2].uid: '{"title":"c"}'}
-    bare = await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=3, with_bodies=False)
-    assert [(item.name, item.spec) for item in bare.items] == [("a", ""), ("b", ""), ("c", "")]
+    page_without_bodies = await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=3, with_bodies=False)
+    assert [(item.name, item.spec) for item in page_without_bodies.items] == [("a", ""), ("b", ""), ("c", "")]
 
 
 async def test_objects_are_counted_by_kind_and_namespace(connection: Connection) -> None:
-    """The count gives the number of remaining items of a list."""
+    """Objects are counted by kind and namespace, and the namespaces with objects are listed, both for lists of many pages."""
     await put_dashboard(connection, "a")
     await put_dashboard(connection, "b")
     assert await lists.count(connection, DASHBOARD, "default") == 2

@@ -10,7 +10,7 @@ from tests.servers import databases
 
 from dashwright.common.database import schema
 
-SINCE = "0007_resource_api.sql"
+MIGRATION = "0007_resource_api.sql"
 
 BODIES = {
     "classic": r'{"title":"T","tags":["a","b",7,{"c":1}],"panels":[]}',
@@ -22,7 +22,7 @@ BODIES = {
 
 async def test_the_migration_fills_the_new_columns(postgres_dsn: str, tmp_path: Path) -> None:
     """Number, label, tags and layout come from the bodies; versions do not change, and watchers have to list again."""
-    async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
+    async with databases.at_migration_before(postgres_dsn, MIGRATION, tmp_path) as url:
         connection = await asyncpg.connect(url)
         await connection.execute("""
             insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
@@ -43,8 +43,8 @@ async def test_the_migration_fills_the_new_columns(postgres_dsn: str, tmp_path: 
         versions = await connection.fetch("select name, resource_version from resource order by name")
         newest = await connection.fetchval("select max(resource_version) from change")
         with as_file(schema.MIGRATIONS) as folder:
-            shutil.copy(folder / SINCE, tmp_path)
-        assert await schema.migrate(url, tmp_path) == [SINCE]
+            shutil.copy(folder / MIGRATION, tmp_path)
+        assert await schema.migrate(url, tmp_path) == [MIGRATION]
         assert await connection.fetch("select name, resource_version from resource order by name") == versions
         rows = {row["name"]: row for row in await connection.fetch("select * from resource")}
         assert {name: list(row["tags"]) for name, row in rows.items()} == {"classic": ["a", "b"], "layout": [], "nul": [], "none": []}

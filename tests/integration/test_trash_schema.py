@@ -9,7 +9,7 @@ from tests.servers import databases
 
 from dashwright.common.database import schema
 
-SINCE = "0008_restorable.sql"
+MIGRATION = "0008_restorable.sql"
 
 BODIES = {
     "classic": r'{"title":"T","panels":[{"libraryPanel":{"uid":"a"}},{"panels":[{"libraryPanel":{"uid":"b"}}]},{"libraryPanel":"c"},7]}',
@@ -21,7 +21,7 @@ BODIES = {
 
 async def test_the_migration_extracts_library_panels(postgres_dsn: str, tmp_path: Path) -> None:
     """Library panels come from the bodies and versions do not change; history without an object is deleted."""
-    async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
+    async with databases.at_migration_before(postgres_dsn, MIGRATION, tmp_path) as url:
         connection = await asyncpg.connect(url)
         for name, body in BODIES.items():
             await connection.execute(
@@ -41,8 +41,8 @@ async def test_the_migration_extracts_library_panels(postgres_dsn: str, tmp_path
             )
         versions = await connection.fetch("select name, resource_version from resource order by name")
         with as_file(schema.MIGRATIONS) as folder:
-            shutil.copy(folder / SINCE, tmp_path)
-        assert await schema.migrate(url, tmp_path) == [SINCE]
+            shutil.copy(folder / MIGRATION, tmp_path)
+        assert await schema.migrate(url, tmp_path) == [MIGRATION]
         assert await connection.fetch("select name, resource_version from resource order by name") == versions
         rows = await connection.fetch("select name, refs from resource")
         assert {row["name"]: sorted(row["refs"]) for row in rows} == {"classic": ["a", "b"], "layout": ["a"], "odd": [], "nul": []}
