@@ -158,7 +158,7 @@ def test_a_drawing_has_no_external_references(picture_child: PictureChild, eleme
     assert "error" not in drawn
 
 
-@pytest.mark.parametrize("declared", ['<!DOCTYPE svg [<!ENTITY x "y">]>', '<!DOCTYPE svg SYSTEM "file:///etc/hostname">'])
+@pytest.mark.parametrize("declaration", ['<!DOCTYPE svg [<!ENTITY x "y">]>', '<!DOCTYPE svg SYSTEM "file:///etc/hostname">'])
 def test_a_drawing_declares_no_entities(picture_child: PictureChild, declaration: str) -> None:
     """A document type is refused, because it could define elements that the check of the text does not find."""
     assert "document type" in str(picture_child.send_request({"svg": declaration + PICTURE.format(""), "scale": 1})["error"])

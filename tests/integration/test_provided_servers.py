@@ -1,23 +1,19 @@
-"""Fixtures of servers that other tests rely on."""
+"""Fixtures of servers: each test gets an empty database and virtual host, and a private server keeps its data."""
 
 import aio_pika
 import asyncpg
+import pytest
 from tests.servers import postgres
 
 from dashwright.common.database.pool import Database
 
 
-async def test_each_database_is_fresh(database: Database, database_url: str) -> None:
+@pytest.mark.parametrize("use", ["first", "second"])
+async def test_each_database_is_clean(database: Database, use: str) -> None:
     """A test's database contains nothing that another test wrote."""
     async with database.connection() as connection:
-        await connection.execute("create table only_here (x int)")
-
-
-async def test_each_database_is_fresh_again(database: Database) -> None:
-    """The table of the previous test does not exist."""
-    async with database.connection() as connection:
-        assert await connection.fetchval("select to_regclass('only_here')") is None
-        await connection.execute("create table only_here (x int)")
+        assert await connection.fetchval("select to_regclass('written')") is None
+        await connection.execute("create table written (x int)")
 
 
 async def test_each_virtual_host_is_empty(amqp_url: str) -> None:

@@ -86,13 +86,14 @@ async def test_an_empty_queue_is_deleted_and_created_again(database: Database) -
 
 
 async def test_a_full_group_closes_all_its_queues(database: Database) -> None:
-    """A job that ends opens the queues of its group. Queues without a group are open while they have ready jobs."""
+    """If a group has as many working jobs as its limit, all its queues are closed, until one of the jobs ends."""
     keys = "abc"
     await submit_jobs(
         database,
         *(replace(new_job(f"{key}{number}", "default", "group"), fairness_key=key, group_limit=2) for key in keys for number in range(2)),
         replace(new_job("ungrouped", "default", "group"), concurrency_group=None),
     )
+    # Two jobs of the group run at a time, and in the first round also the job without a group.
     for expected in (3, 2, 2, 0):
         owner = uuid.uuid4()
         async with database.connection() as connection:
@@ -112,10 +113,11 @@ async def test_the_plan_of_the_number_of_waiting_jobs_is_kept(database: Database
         plans = await connection.fetchval(
             "select generic_plans from pg_prepared_statements where statement like '%as waiting%' and statement not like '%generic_plans%'"
         )
+    # PostgreSQL plans the first five executions individually.
     assert plans >= 5
 
 
-async def test_an_organization_that_writes_is_left_out(database: Database) -> None:
+async def test_an_organization_with_a_writer_is_skipped(database: Database) -> None:
     """A deletion of empty queues does not wait for a transaction that holds the lock of an organization, and keeps its queues."""
     for namespace in NAMESPACES:
         await submit_jobs(database, new_job("a", namespace, "a"))
@@ -138,7 +140,7 @@ async def test_the_number_of_deleted_queues_is_limited(database: Database) -> No
 
 
 async def test_counters_are_right_with_concurrent_writers_and_deletions(database: Database) -> None:
-    """Submissions, claims and ends race with the deletion of queues that are empty for a moment. No job and no count is lost."""
+    """The deletion of empty queues may be concurrent with submissions, claims and ends of jobs. No job or count is lost."""
     is_submitting = True
 
     async def submit_and_work(namespace: str) -> int:

@@ -116,7 +116,7 @@ async def stored_names(database: Database, namespace: str = "default") -> set[st
 
 
 async def test_the_api_stops_at_the_limit(limited_organization: Database) -> None:
-    """An object beyond the limit is refused with limit and use, and leaves no row; a freed place can be used."""
+    """A dashboard beyond the limit is refused with limit and use, and leaves no row. After a deletion, another one can be created."""
     for name in ("a", "b", "c"):
         await create_object(limited_organization, name)
     with pytest.raises(QuotaReached) as caught:
@@ -136,22 +136,23 @@ async def test_the_api_stops_at_the_limit(limited_organization: Database) -> Non
     assert await stored_names(limited_organization) == {"b", "c", "d"}
 
 
-@pytest.mark.parametrize(("limit", "made"), [(-1, 4), (0, 0), (1, 1), (4, 4), (5, 4)])
-async def test_the_limit_is_exact(limited_organization: Database, limit: int, made: int) -> None:
-    """A limit of -1 means unlimited, 0 means none, and any other number that many; the same holds for defaults and global limits."""
+@pytest.mark.parametrize(("limit", "created_count"), [(-1, 4), (0, 0), (1, 1), (4, 4), (5, 4)])
+async def test_the_limit_is_exact(limited_organization: Database, limit: int, created_count: int) -> None:
+    """A limit of the organization, a default and a global limit each permit exactly their number of dashboards, and -1 any number."""
     async with limited_organization.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=limit)
     for rules, namespace in (
         (NO_RULES, "default"),
         (QuotaRules(defaults={"org_dashboard": limit}), "org-2"),
-        (QuotaRules(defaults={"global_dashboard": limit if limit < 0 else limit + made * 2}), "org-3"),
+        # The dashboards of the other two organizations count towards the global limit.
+        (QuotaRules(defaults={"global_dashboard": limit if limit < 0 else limit + created_count * 2}), "org-3"),
     ):
         for name in ("a", "b", "c", "d"):
             try:
                 await create_object(limited_organization, name, namespace=namespace, rules=rules)
             except QuotaReached:
                 break
-        assert len(await stored_names(limited_organization, namespace)) == made
+        assert len(await stored_names(limited_organization, namespace)) == created_count
 
 
 async def test_only_dashboards_of_the_organization_count(limited_organization: Database) -> None:
@@ -169,7 +170,7 @@ async def test_only_dashboards_of_the_organization_count(limited_organization: D
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.storage is Storage.RESOURCES], ids=lambda kind: kind.plural)
 async def test_every_counted_kind_is_limited(limited_organization: Database, kind: Kind) -> None:
-    """No entry point creates an object of a counted kind if the limit is 0."""
+    """Neither the API nor a sync creates an object of a counted kind if the limit is 0."""
     rules = QuotaRules(defaults={f"global_{target}": 0 for target in ("dashboard", "data_source", "alert_rule")})
     async with limited_organization.connection() as connection:
         before = [quota.used for quota in await quotas.list_for_org(connection, NO_RULES, 1) or ()]
@@ -192,7 +193,7 @@ async def test_a_sync_beyond_the_limit_writes_nothing(limited_organization: Data
 
 
 async def test_a_sync_may_replace_at_the_limit(limited_organization: Database) -> None:
-    """Removals make room for additions, and updates are not counted."""
+    """At the limit, a sync may add as many dashboards as it removes. Updates are not counted."""
     await run_sync(limited_organization, ["a", "b", "c"])
     await run_sync(limited_organization, ["c", "d", "e"], ["a", "b"])
     assert await stored_names(limited_organization) == {"c", "d", "e"}
@@ -212,7 +213,7 @@ async def test_updates_above_a_lowered_limit_succeed(limited_organization: Datab
 
 
 async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited_organization: Database, database_url: str) -> None:
-    """Creates through the API and syncs compete for the last places through two pools: each place is used exactly once."""
+    """Concurrent creations through the API and syncs create exactly as many dashboards as the limit permits."""
     async with limited_organization.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=10)
     other = await Database.open(database_url, application_name="other", max_size=5)
@@ -239,22 +240,22 @@ async def test_setting_the_limit_waits_for_running_creators(limited_organization
     """The limit changes while no creator is running, so that none continues with the old limit."""
     async with limited_organization.transaction() as connection:
         await resources.lock(connection, "default")
-        setting = asyncio.create_task(_lower(limited_organization))
-        waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 11 and not granted)"
-        while not await connection.fetchval(waiting):
-            assert not setting.done()
-    await setting
+        limit_change = asyncio.create_task(forbid_dashboards(limited_organization))
+        is_waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 11 and not granted)"
+        while not await connection.fetchval(is_waiting):
+            assert not limit_change.done()
+    await limit_change
     with pytest.raises(QuotaReached):
         await create_object(limited_organization, "a")
 
 
-async def _lower(database: Database) -> None:
+async def forbid_dashboards(database: Database) -> None:
     async with database.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=0)
 
 
 async def test_dashboards_can_be_reserved(limited_organization: Database) -> None:
-    """Code that creates many objects under the lock of objects reserves places like for any other target."""
+    """Dashboards can be reserved under the lock of objects, by code that creates many, like for any other target."""
     async with limited_organization.transaction() as connection:
         await resources.lock(connection, "default")
         await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "dashboard", count=3))

@@ -1,4 +1,4 @@
-"""Quotas over a real PostgreSQL: exact counts, and no place reserved twice."""
+"""Quotas over a real PostgreSQL: exact counts and limits, also for concurrent creations."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,6 +14,7 @@ from dashwright.common.stores import quotas
 from dashwright.common.stores.quotas import Claim, QuotaReached
 
 NO_RULES = QuotaRules()
+UNKNOWN_ID = 9007
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ async def use_by_target(database: Database, org_id: int, rules: QuotaRules = NO_
     return {quota.target: (quota.limit, quota.used) for quota in quota_list}
 
 
-async def limit(database: Database, target: str, number: int, *, org_id: int = 0, user_id: int = 0) -> None:
+async def set_limit(database: Database, target: str, number: int, *, org_id: int = 0, user_id: int = 0) -> None:
     async with database.transaction() as connection:
         await quotas.set_limit(connection, org_id=org_id, user_id=user_id, target=target, limit=number)
 
@@ -45,13 +46,13 @@ async def add_key(connection: Connection, name: str, org_id: int = 1) -> None:
     await connection.execute("insert into api_key (org_id, name, key, role) values ($1, $2, $2, 'Viewer')", org_id, name)
 
 
-async def make_key(database: Database, name: str, rules: QuotaRules = NO_RULES, org_id: int = 1) -> None:
+async def create_key(database: Database, name: str, rules: QuotaRules = NO_RULES, org_id: int = 1) -> None:
     async with database.transaction() as connection:
         await quotas.reserve(connection, rules, Claim(Scope.ORG, org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key"))
         await add_key(connection, name, org_id)
 
 
-async def quota_locks(connection: Connection) -> int:
+async def count_quota_locks(connection: Connection) -> int:
     count: int = await connection.fetchval(
         "select count(*) from pg_locks where locktype = 'advisory' and classid = 3 and pid = pg_backend_pid()"
     )
@@ -60,7 +61,7 @@ async def quota_locks(connection: Connection) -> int:
 
 async def test_an_unlimited_organization_lists_every_target(orgs: Database) -> None:
     """Five targets in fixed order have limit -1 and their use; service accounts are not counted as users, expired keys are counted."""
-    await make_key(orgs, "legacy")
+    await create_key(orgs, "legacy")
     async with orgs.connection() as connection:
         await connection.execute("""
             insert into api_key (org_id, name, key, role, service_account_id, expires)
@@ -90,19 +91,19 @@ async def test_a_user_has_one_quota(orgs: Database) -> None:
             quotas.Quota("org_user", 10, 1, user_id=2)
         ]
         assert await quotas.list_for_user(connection, NO_RULES, 3) is None
-        assert await quotas.list_for_user(connection, NO_RULES, 9007) is None
-        assert await quotas.list_for_org(connection, NO_RULES, 9007) is None
+        assert await quotas.list_for_user(connection, NO_RULES, UNKNOWN_ID) is None
+        assert await quotas.list_for_org(connection, NO_RULES, UNKNOWN_ID) is None
 
 
 async def test_a_set_limit_overrides_the_default(orgs: Database) -> None:
     """A set limit applies to its owner and target; setting it again replaces it, and any negative number means unlimited."""
     rules = QuotaRules(defaults={"org_user": 10, "org_dashboard": 100})
     for number, stored in ((7, 7), (0, 0), (-5, -1), (2**63 - 1, 2**63 - 1)):
-        await limit(orgs, "org_user", number, org_id=1)
+        await set_limit(orgs, "org_user", number, org_id=1)
         assert (await use_by_target(orgs, 1, rules))["org_user"] == (stored, 2)
     assert (await use_by_target(orgs, 1, rules))["dashboard"] == (100, 0)
     assert (await use_by_target(orgs, 2, rules))["org_user"] == (10, 0)
-    await limit(orgs, "org_user", 3, user_id=2)
+    await set_limit(orgs, "org_user", 3, user_id=2)
     async with orgs.connection() as connection:
         assert await quotas.list_for_user(connection, rules, 2) == [quotas.Quota("org_user", 3, 1, user_id=2)]
         assert await quotas.list_for_user(connection, rules, 1) == [quotas.Quota("org_user", -1, 1, user_id=1)]
@@ -114,9 +115,9 @@ async def test_a_set_limit_overrides_the_default(orgs: Database) -> None:
         ({"org_id": 1}, "bogus", 'unknown quota target "bogus"; known: org_user, dashboard, data_source, api_key, alert_rule'),
         ({"org_id": 1}, "user", "unknown quota target"),
         ({"user_id": 1}, "dashboard", 'unknown quota target "dashboard"; known: org_user'),
-        ({"org_id": 9007}, "dashboard", "Organization not found"),
+        ({"org_id": UNKNOWN_ID}, "dashboard", "Organization not found"),
         ({"org_id": -1}, "dashboard", "Organization not found"),
-        ({"user_id": 9007}, "org_user", "user not found"),
+        ({"user_id": UNKNOWN_ID}, "org_user", "user not found"),
         ({"user_id": 3}, "org_user", "user not found"),
         ({}, "org_user", "user not found"),
     ],
@@ -124,30 +125,30 @@ async def test_a_set_limit_overrides_the_default(orgs: Database) -> None:
 async def test_a_limit_needs_a_known_target_and_owner(orgs: Database, owner: dict[str, int], target: str, message: str) -> None:
     """The error for an unknown target lists the known ones; an unknown target or owner adds no row."""
     with pytest.raises(NotFound, match=message):
-        await limit(orgs, target, 5, **owner)
+        await set_limit(orgs, target, 5, **owner)
     async with orgs.connection() as connection:
         assert await connection.fetchval("select count(*) from quota") == 0
 
 
-@pytest.mark.parametrize(("number", "made"), [(-1, 3), (0, 0), (1, 1), (2, 2), (3, 3), (4, 3)])
-async def test_creating_stops_at_the_limit(orgs: Database, number: int, made: int) -> None:
-    """A limit of -1 means unlimited and 0 none; a limit below the use refuses more and deletes nothing."""
-    await limit(orgs, "api_key", number, org_id=1)
+@pytest.mark.parametrize(("number", "created_count"), [(-1, 3), (0, 0), (1, 1), (2, 2), (3, 3), (4, 3)])
+async def test_creating_stops_at_the_limit(orgs: Database, number: int, created_count: int) -> None:
+    """A limit permits exactly its number of keys, and -1 any number. A limit below the use permits no more, and deletes nothing."""
+    await set_limit(orgs, "api_key", number, org_id=1)
     for name in ("a", "b", "c"):
         try:
-            await make_key(orgs, name)
+            await create_key(orgs, name)
         except QuotaReached:
             break
-    assert (await use_by_target(orgs, 1))["api_key"] == (number, made)
-    await limit(orgs, "api_key", 0, org_id=1)
+    assert (await use_by_target(orgs, 1))["api_key"] == (number, created_count)
+    await set_limit(orgs, "api_key", 0, org_id=1)
     with pytest.raises(QuotaReached):
-        await make_key(orgs, "d")
-    assert (await use_by_target(orgs, 1))["api_key"] == (0, made)
+        await create_key(orgs, "d")
+    assert (await use_by_target(orgs, 1))["api_key"] == (0, created_count)
 
 
 async def test_the_error_names_the_reached_quota(orgs: Database) -> None:
-    """The error of a reached quota has the classic text, and scope, target, limit and use as fields, in both shapes."""
-    await limit(orgs, "org_user", 2, org_id=1)
+    """The error of a reached quota has Grafana's text, and scope, target, limit and use as fields and as a cause."""
+    await set_limit(orgs, "org_user", 2, org_id=1)
     async with orgs.transaction() as connection:
         with pytest.raises(QuotaReached) as caught:
             await quotas.reserve(connection, NO_RULES, Claim(Scope.USER, 2, "org_user"), Claim(Scope.ORG, 1, "org_user"))
@@ -161,9 +162,9 @@ async def test_the_error_names_the_reached_quota(orgs: Database) -> None:
 
 
 async def test_a_claim_for_several_is_all_or_nothing(orgs: Database) -> None:
-    """A claim for n succeeds only if n places are free."""
-    await limit(orgs, "api_key", 5, org_id=1)
-    await make_key(orgs, "a")
+    """A claim for several keys succeeds only if the limit permits all of them."""
+    await set_limit(orgs, "api_key", 5, org_id=1)
+    await create_key(orgs, "a")
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "api_key", count=4))
         with pytest.raises(QuotaReached):
@@ -173,8 +174,8 @@ async def test_a_claim_for_several_is_all_or_nothing(orgs: Database) -> None:
 async def test_global_limits_count_all_organizations(orgs: Database) -> None:
     """Global limits come from the settings and count all organizations; users are counted without service accounts."""
     rules = QuotaRules(defaults={"global_api_key": 2, "global_user": 3, "global_org": 2})
-    await make_key(orgs, "a", rules)
-    await make_key(orgs, "b", rules, org_id=2)
+    await create_key(orgs, "a", rules)
+    await create_key(orgs, "b", rules, org_id=2)
     for claim in (Claim(Scope.GLOBAL, 0, "api_key"), Claim(Scope.GLOBAL, 0, "org"), Claim(Scope.GLOBAL, 0, "user", count=2)):
         async with orgs.transaction() as connection:
             with pytest.raises(QuotaReached) as caught:
@@ -189,14 +190,14 @@ async def test_unlimited_quotas_take_no_lock(orgs: Database) -> None:
     claim = Claim(Scope.ORG, 1, "api_key")
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, NO_RULES, claim)
-        assert await quota_locks(connection) == 0
-    await limit(orgs, "api_key", 0, org_id=1)
+        assert await count_quota_locks(connection) == 0
+    await set_limit(orgs, "api_key", 0, org_id=1)
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, QuotaRules(enabled=False), claim)
-        assert await quota_locks(connection) == 0
+        assert await count_quota_locks(connection) == 0
         with pytest.raises(QuotaReached):
             await quotas.reserve(connection, NO_RULES, claim, Claim(Scope.ORG, 2, "api_key"))
-        assert await quota_locks(connection) == 1
+        assert await count_quota_locks(connection) == 1
 
 
 def test_a_claim_needs_a_target_of_its_scope() -> None:
@@ -205,13 +206,13 @@ def test_a_claim_needs_a_target_of_its_scope() -> None:
         Claim(Scope.GLOBAL, 0, "org_user")
 
 
-Create = Callable[[Connection, int], Awaitable[object]]
-_KEY: Create = lambda connection, number: add_key(connection, f"k{number}")  # noqa: E731
-_USER: Create = lambda connection, number: connection.execute(  # noqa: E731
+CreateRow = Callable[[Connection, int], Awaitable[object]]
+_KEY: CreateRow = lambda connection, number: add_key(connection, f"k{number}")  # noqa: E731
+_USER: CreateRow = lambda connection, number: connection.execute(  # noqa: E731
     'insert into "user" (login, email, org_id) values ($1, $1, 1)', f"u{number}"
 )
-_ORG: Create = lambda connection, number: connection.execute("insert into org (name) values ($1)", f"o{number}")  # noqa: E731
-_MEMBER: Create = lambda connection, number: connection.execute(  # noqa: E731
+_ORG: CreateRow = lambda connection, number: connection.execute("insert into org (name) values ($1)", f"o{number}")  # noqa: E731
+_MEMBER: CreateRow = lambda connection, number: connection.execute(  # noqa: E731
     "insert into org_user (org_id, user_id, role) values (2, $1, 'Viewer')", 100 + number
 )
 
@@ -228,14 +229,15 @@ _MEMBER: Create = lambda connection, number: connection.execute(  # noqa: E731
     ],
 )
 async def test_concurrent_creators_never_exceed_the_limit(
-    orgs: Database, database_url: str, claims: Sequence[Claim], create: Create
+    orgs: Database, database_url: str, claims: Sequence[Claim], create: CreateRow
 ) -> None:
-    """Fifty creators compete for ten places through two pools: ten succeed and forty are refused, without a deadlock."""
-    await limit(orgs, "org_user", 10, org_id=2)
+    """If the limit permits ten more objects, exactly ten of fifty concurrent creations succeed, without a deadlock."""
+    await set_limit(orgs, "org_user", 10, org_id=2)
     async with orgs.connection() as connection:
         await connection.execute(
             'insert into "user" (id, login, email, org_id) select 100 + n, $$m$$ || n, $$m$$ || n, 1 from generate_series(0, 49) n'
         )
+    # Ten more than the 52 persons and two organizations that exist.
     rules = QuotaRules(defaults={"org_api_key": 10, "global_api_key": 10, "global_user": 62, "global_org": 12})
     other = await Database.open(database_url, application_name="other", max_size=5)
 
@@ -256,18 +258,18 @@ async def test_concurrent_creators_never_exceed_the_limit(
 
 
 async def test_a_new_limit_applies_to_the_next_creator(orgs: Database) -> None:
-    """Setting a limit waits for a running creator; the next creator sees the new limit."""
-    await limit(orgs, "api_key", 5, org_id=1)
+    """A change of a limit waits for a running creation, and applies to the next one."""
+    await set_limit(orgs, "api_key", 5, org_id=1)
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "api_key"))
-        setting = asyncio.create_task(limit(orgs, "api_key", 0, org_id=1))
-        waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 3 and not granted)"
-        while not await connection.fetchval(waiting):
+        limit_change = asyncio.create_task(set_limit(orgs, "api_key", 0, org_id=1))
+        is_waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 3 and not granted)"
+        while not await connection.fetchval(is_waiting):
             pass
         await add_key(connection, "a")
-    await setting
+    await limit_change
     with pytest.raises(QuotaReached):
-        await make_key(orgs, "b")
+        await create_key(orgs, "b")
     assert (await use_by_target(orgs, 1))["api_key"] == (0, 1)
 
 
@@ -293,10 +295,10 @@ _STEPS = {
 @given(steps=st.lists(st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 6)), max_size=12))
 def test_use_equals_a_recount(database_url: str, steps: list[tuple[str, int]]) -> None:
     """After any sequence of creations and deletions every reported use equals a count of the rows."""
-    asyncio.run(_walk(database_url, steps))
+    asyncio.run(_check_use(database_url, steps))
 
 
-async def _walk(url: str, steps: list[tuple[str, int]]) -> None:
+async def _check_use(url: str, steps: list[tuple[str, int]]) -> None:
     database = await Database.open(url, application_name="walk", max_size=2)
     try:
         async with database.connection() as connection:

@@ -12,43 +12,43 @@ from dashwright.jobs_worker.stores import git_hosts
 from dashwright.jobs_worker.stores.git_hosts import Wait
 
 HOST = "git.example.org:443"
-OWN_NAMESPACE = "default"
+NAMESPACE = "default"
 
 
 async def take_requests(
     database: Database,
     requests: float = 1,
     *,
-    most: float = 60,
-    at_least: float | None = None,
+    limit: float = 60,
+    min_available: float | None = None,
     host: str = HOST,
-    namespace: str = OWN_NAMESPACE,
+    namespace: str = NAMESPACE,
 ) -> Wait | None:
     async with database.connection() as connection:
         return await git_hosts.charge(
-            connection, host, namespace, requests, limit=most, min_available=requests if at_least is None else at_least
+            connection, host, namespace, requests, limit=limit, min_available=requests if min_available is None else min_available
         )
 
 
-async def pause_host(database: Database, retry_after: float | None = None, *, namespace: str = OWN_NAMESPACE) -> float:
+async def pause_host(database: Database, retry_after: float | None = None, *, namespace: str = NAMESPACE) -> float:
     async with database.connection() as connection:
         return await git_hosts.pause(connection, HOST, namespace, None if retry_after is None else timedelta(seconds=retry_after))
 
 
 async def pass_time(database: Database, seconds: float) -> None:
-    """Move the database's records back by so many seconds, for every host."""
+    """Move all times of budgets and pauses into the past by these seconds."""
     async with database.connection() as connection:
-        passed = timedelta(seconds=seconds)
-        await connection.execute("update git_host set counted_at = counted_at - $1::interval", passed)
+        interval = timedelta(seconds=seconds)
+        await connection.execute("update git_host set counted_at = counted_at - $1::interval", interval)
         await connection.execute(
-            "update git_host_share set counted_at = counted_at - $1::interval, paused_until = paused_until - $1::interval", passed
+            "update git_host_share set counted_at = counted_at - $1::interval, paused_until = paused_until - $1::interval", interval
         )
 
 
 async def test_workers_share_the_limit_of_a_host(database: Database) -> None:
     """Concurrent workers use a minute's requests exactly once; another host has its own count."""
     start_time = time.monotonic()
-    responses = await asyncio.gather(*(take_requests(database, most=60, namespace=f"org-{index}") for index in range(100)))
+    responses = await asyncio.gather(*(take_requests(database, limit=60, namespace=f"org-{index}") for index in range(100)))
     # A full budget has 60 requests, and one request is refilled each second.
     assert 60 <= responses.count(None) <= 61 + (time.monotonic() - start_time)
     assert await take_requests(database, host="other.example.org:443") is None
@@ -69,7 +69,7 @@ async def test_the_budget_refills_up_to_one_minute(database: Database) -> None:
 
 
 async def test_an_organization_leaves_a_share_to_others(database: Database) -> None:
-    """An organization with few requests is served immediately next to a busy one, and the whole refill is used."""
+    """A busy organization leaves requests to others, which need not wait. Over time, it can use all that are refilled."""
 
     async def take_all(namespace: str) -> int:
         count = 0
@@ -77,6 +77,7 @@ async def test_an_organization_leaves_a_share_to_others(database: Database) -> N
             count += 1
         return count
 
+    # An organization leaves an eighth of its requests of the last minute: of 60, after 53 an eighth remains.
     assert await take_all("greedy") == pytest.approx(53, abs=2)
     assert await take_all("other") == pytest.approx(6, abs=2)
     in_ten_minutes = 0
@@ -95,17 +96,17 @@ async def test_the_wait_for_a_share_is_an_upper_bound(database: Database) -> Non
     assert await take_requests(database) is None
 
 
-async def test_a_limit_below_one_step_still_allows_steps(database: Database) -> None:
-    """A step that needs the whole limit is allowed again whenever the budget is refilled."""
+async def test_a_step_may_need_the_whole_budget(database: Database) -> None:
+    """A step that needs the whole budget of a minute is allowed whenever the budget is full."""
     for _ in range(3):
-        assert await take_requests(database, 2, most=2) is None
+        assert await take_requests(database, 2, limit=2) is None
         await pass_time(database, 60)
 
 
 async def test_low_priority_requests_stop_earlier(database: Database) -> None:
     """The last quarter of the budget is reserved for requests of normal priority."""
     assert await take_requests(database, 50) is None
-    assert await take_requests(database, 2, at_least=15) is not None
+    assert await take_requests(database, 2, min_available=15) is not None
     assert await take_requests(database, 2) is None
 
 
@@ -131,7 +132,7 @@ async def test_the_default_pause_grows_with_each_refusal(database: Database) -> 
 
 
 async def test_refusals_at_the_same_time_are_one_pause(database: Database) -> None:
-    """A longer requested pause counts, a shorter one does not shorten it, and none exceeds an hour."""
+    """Refusals during a pause do not prolong it, unless the host requests a longer pause, of at most an hour."""
     for _ in range(3):
         assert await pause_host(database) == pytest.approx(30, abs=1)
     assert await pause_host(database, 5) == pytest.approx(30, abs=1)

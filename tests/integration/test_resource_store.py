@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -19,8 +19,10 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def dashboard(name: str, title: str = "T", **annotations: str) -> resources.Write:
-    named = {f"grafana.app/{key}": text for key, text in annotations.items()}
-    return resources.Write(DASHBOARD, name, orjson.dumps({"title": title}).decode(), "v2alpha1", extract=Extract(title), annotations=named)
+    prefixed_annotations = {f"grafana.app/{key}": text for key, text in annotations.items()}
+    return resources.Write(
+        DASHBOARD, name, orjson.dumps({"title": title}).decode(), "v2alpha1", extract=Extract(title), annotations=prefixed_annotations
+    )
 
 
 async def write_objects(database: Database, *writes: resources.Write, actor: str = "user:1") -> int:
@@ -80,9 +82,9 @@ async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> Non
                 )
         except AlreadyExists:
             return "refused"
-        return "made"
+        return "created"
 
-    assert sorted(await asyncio.gather(create("one"), create("two"))) == ["made", "refused"]
+    assert sorted(await asyncio.gather(create("one"), create("two"))) == ["created", "refused"]
 
 
 async def test_an_unchanged_write_has_no_effect(database: Database) -> None:
@@ -175,12 +177,12 @@ async def test_versions_become_visible_in_order(database: Database) -> None:
     async def follow() -> None:
         position = 0
         while True:
-            ending = done.is_set()
+            is_last_read = done.is_set()
             async with database.connection() as connection:
                 rows = await connection.fetch("select resource_version from change where resource_version > $1 order by 1", position)
             recorded.extend(row["resource_version"] for row in rows)
             position = recorded[-1] if recorded else 0
-            if ending:
+            if is_last_read:
                 return
 
     follower = asyncio.create_task(follow())
@@ -188,9 +190,10 @@ async def test_versions_become_visible_in_order(database: Database) -> None:
     done.set()
     await follower
     async with database.connection() as connection:
-        every = [row["resource_version"] for row in await connection.fetch("select resource_version from change order by 1")]
-    assert every == recorded
-    assert len(every) == 120
+        all_versions = [row["resource_version"] for row in await connection.fetch("select resource_version from change order by 1")]
+    assert all_versions == recorded
+    # Four writers write 15 times two objects.
+    assert len(all_versions) == 4 * 15 * 2
 
 
 async def test_a_number_is_exact_in_every_client(database: Database) -> None:
@@ -217,10 +220,10 @@ async def test_a_change_includes_the_previous_state(database: Database) -> None:
         await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:1")
         created, changed, deleted = await connection.fetch("select * from change order by resource_version")
     assert [row["feed"] for row in (created, changed, deleted)] == [1, 1, 1]
-    result = ("generation", "title", "folder", "labels", "stored_version", "layout", "metadata", "status")
-    assert [created[f"old_{field}"] for field in result] == [None] * len(result)
-    assert [created[field] for field in result] == [changed[f"old_{field}"] for field in result]
-    assert [changed[field] for field in result] == [deleted[field] for field in result]
+    columns = ("generation", "title", "folder", "labels", "stored_version", "layout", "metadata", "status")
+    assert [created[f"old_{field}"] for field in columns] == [None] * len(columns)
+    assert [created[field] for field in columns] == [changed[f"old_{field}"] for field in columns]
+    assert [changed[field] for field in columns] == [deleted[field] for field in columns]
     assert (created["title"], created["folder"], created["labels"]) == ("old", "f", '{"n": "1"}')
     assert (changed["title"], changed["folder"], changed["labels"]) == ("new", None, '{"n": "2"}')
     assert created["old_resource_version"] is None
@@ -228,7 +231,7 @@ async def test_a_change_includes_the_previous_state(database: Database) -> None:
 
 
 async def test_history_has_the_first_version_of_a_generation(database: Database) -> None:
-    """The version in the history is that of the write that created the generation. Writes without a new generation do not change it."""
+    """A generation in the history has the version of the write that created it. Later writes without a new generation do not change it."""
     await write_objects(database, replace(dashboard("a", "old"), extract=Extract("old", layout=True)))
     first = (await read_dashboard(database, "a"))["metadata"]["resourceVersion"]
     await write_objects(database, dashboard("a", "old", team="x"))
@@ -257,13 +260,13 @@ async def test_trimming_raises_the_horizon(database: Database) -> None:
     async with database.transaction() as connection:
         newest = await connection.fetchval("select max(resource_version) from change")
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
-        await changes.trim(connection, older_than=(NOW - NOW.replace(hour=2)))
+        await changes.trim(connection, older_than=timedelta(hours=1))
         assert await feed(connection) == []
         assert newest == await changes.head(connection, changes.StreamName.OBJECTS, "default")
 
 
 async def test_an_empty_store_has_a_version_above_0(database: Database) -> None:
-    """Version 0 means any version; each change stream has its own position."""
+    """An empty store has the version 1, because 0 means any version. Each change stream has a version of its own."""
     async with database.connection() as connection:
         assert {await changes.head(connection, stream_name, "default") for stream_name in changes.StreamName} == {1}
     await write_objects(database, dashboard("a"))

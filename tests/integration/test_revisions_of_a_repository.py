@@ -1,4 +1,4 @@
-"""Synced commits of a repository in the store, and the commit of a rollback's hold."""
+"""The synced commits of a repository, and the hold of a rollback, which stops automatic syncs."""
 
 import uuid
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -
 
 
 @pytest.mark.parametrize(
-    ("commits", "expected_summary", "before"),
+    ("commits", "expected_summary", "expected_target"),
     [
         ("", "", None),
         ("a", "A", None),
@@ -49,7 +49,7 @@ async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -
     ],
 )
 async def test_a_rollback_restores_the_commit_stored_before(
-    database: Database, uid: uuid.UUID, commits: str, expected_summary: str, before: str | None
+    database: Database, uid: uuid.UUID, commits: str, expected_summary: str, expected_target: str | None
 ) -> None:
     """A rollback restores the commit that was stored before the current one.
 
@@ -61,11 +61,11 @@ async def test_a_rollback_restores_the_commit_stored_before(
         items = await revisions.list_all(connection, uid)
     summary = "".join(("-" if item.withdrawn else "") + (item.ref.upper() if item.current else item.ref) for item in items)
     target = revisions.previous(items)
-    assert (summary, target.ref if target else None) == (expected_summary, before)
+    assert (summary, target.ref if target else None) == (expected_summary, expected_target)
 
 
 async def test_a_number_of_commits_is_kept(database: Database, uid: uuid.UUID) -> None:
-    """The newest commits are kept with time and job; commits and hold are deleted with the repository."""
+    """A number of the newest commits is kept, with time and job. Commits and the hold are deleted with the repository."""
     job = uuid.uuid4()
     async with database.connection() as connection:
         for index in range(revisions.MAX_REVISIONS + 3):
@@ -86,16 +86,16 @@ async def test_a_number_of_commits_is_kept(database: Database, uid: uuid.UUID) -
 async def test_a_hold_belongs_to_one_generation(database: Database, uid: uuid.UUID) -> None:
     """A changed spec ends the hold, a newer hold replaces it, and it can be released."""
     async with database.connection() as connection:
-        for head in ("a", "b"):
-            await revisions.hold_at(connection, uid, head, generation=3)
-            assert await revisions.held_head(connection, uid, generation=3) == head
+        for commit in ("a", "b"):
+            await revisions.hold_at(connection, uid, commit, generation=3)
+            assert await revisions.held_head(connection, uid, generation=3) == commit
         assert await revisions.held_head(connection, uid, generation=4) is None
         await revisions.release(connection, uid)
         assert await revisions.held_head(connection, uid, generation=3) is None
 
 
 @pytest.mark.parametrize(
-    ("askers", "expected"),
+    ("submitters", "expected"),
     [
         ([jobs.SCHEDULER, "user:1"], "user:1"),
         (["user:1", jobs.SCHEDULER], "user:1"),
@@ -104,11 +104,11 @@ async def test_a_hold_belongs_to_one_generation(database: Database, uid: uuid.UU
         (["user:1", jobs.WEBHOOK + "1"], "user:1"),
     ],
 )
-async def test_a_requested_sync_belongs_to_its_user(database: Database, uid: uuid.UUID, askers: Sequence[str], expected: str) -> None:
-    """Only an automatic sync respects a hold, even if one is pending before or after the requested sync."""
+async def test_a_requested_sync_belongs_to_its_user(database: Database, uid: uuid.UUID, submitters: Sequence[str], expected: str) -> None:
+    """A sync that merges a user's request and an automatic one, in any order, belongs to the user, so that a hold does not stop it."""
     async with database.transaction() as connection:
-        for asker in askers:
-            await jobs.submit(connection, JOB, [sync_job(uid)], submitted_by={"uid": asker})
+        for submitter in submitters:
+            await jobs.submit(connection, JOB, [sync_job(uid)], submitted_by={"uid": submitter})
         assert [row["uid"] for row in await connection.fetch("select submitted_by ->> 'uid' as uid from job")] == [expected]
 
 

@@ -36,21 +36,21 @@ API, JOBS_WORKER, EXPRESSIONS = grants.RIGHTS_BY_ROLE
 
 
 @pytest.fixture
-async def address(database: Database, database_url: str) -> AsyncIterator[Address]:
+async def address_of(database: Database, database_url: str) -> AsyncIterator[Address]:
     """Create roles for this test with the rights of the services; yield a function that returns the address of a role."""
     suffix, parts = f"_{token_hex(4)}", urlsplit(database_url)
     async with database.transaction() as connection:
         for name in grants.RIGHTS_BY_ROLE:
-            await connection.execute(f"create role {name}{suffix} login password 'hush'")
+            await connection.execute(f"create role {name}{suffix} login password 'secret'")
         await grants.grant(connection, {name + suffix: rights for name, rights in grants.RIGHTS_BY_ROLE.items()})  # type: ignore[arg-type]
-    yield lambda name: parts._replace(netloc=f"{name}{suffix}:hush@{parts.netloc.rpartition('@')[2]}").geturl()
+    yield lambda name: parts._replace(netloc=f"{name}{suffix}:secret@{parts.netloc.rpartition('@')[2]}").geturl()
     async with database.transaction() as connection:
         for name in grants.RIGHTS_BY_ROLE:
             await connection.execute(f"drop owned by {name}{suffix}; drop role {name}{suffix}")
 
 
 @pytest.fixture
-async def session(address: Address, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
+async def session(address_of: Address, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
     """Run all services, each with its own role, over a folder with the examples."""
     shutil.copytree(EXAMPLES / "dashboards", tmp_path / "dashboards")
     settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
@@ -58,13 +58,13 @@ async def session(address: Address, tmp_path: Path) -> AsyncIterator[aiohttp.Cli
     await broker.start()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(broker.close)
-        opened = {}
+        databases = {}
         for role in grants.RIGHTS_BY_ROLE:
-            opened[role] = await Database.open(address(role), application_name=role)
-            stack.push_async_callback(opened[role].close)
-        expressions = ExpressionsWorker(settings, opened[EXPRESSIONS], broker, Clock())
-        worker = JobsWorker(settings, opened[JOBS_WORKER], broker, Clock())
-        gateway = Gateway(settings, opened[API], broker, Clock())
+            databases[role] = await Database.open(address_of(role), application_name=role)
+            stack.push_async_callback(databases[role].close)
+        expressions = ExpressionsWorker(settings, databases[EXPRESSIONS], broker, Clock())
+        worker = JobsWorker(settings, databases[JOBS_WORKER], broker, Clock())
+        gateway = Gateway(settings, databases[API], broker, Clock())
         for service in (expressions, worker):
             await service.start()
             stack.push_async_callback(service.stop)
@@ -100,8 +100,8 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
     results = await call("POST", "/api/ds/query", json=orjson.loads((EXAMPLES / "query.json").read_bytes()))
     assert results["results"]["worst"]["status"] == 200
     await call("POST", EVALUATIONS, json={"metadata": {"name": "e"}, "spec": PANEL})
-    evaluated = await wait_until(f"{EVALUATIONS}/e", lambda polled_body: polled_body["status"]["state"] in ENDED_STATES)
-    assert evaluated["status"]["state"] == "success"
+    evaluation = await wait_until(f"{EVALUATIONS}/e", lambda polled_body: polled_body["status"]["state"] in ENDED_STATES)
+    assert evaluation["status"]["state"] == "success"
     assert await call("GET", "/render/d/orders")
     await call("POST", "/api/admin/users", json={"login": "ed", "password": "a-long-password"})
     await call("DELETE", f"{REPOSITORIES}/examples")
@@ -132,9 +132,9 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
         (JOBS_WORKER, "insert into permission default values"),
     ],
 )
-async def test_a_role_is_limited_to_its_service(address: Address, role: str, statement: str) -> None:
+async def test_a_role_is_limited_to_its_service(address_of: Address, role: str, statement: str) -> None:
     """The database refuses statements that a service does not need."""
-    connection = await asyncpg.connect(address(role))
+    connection = await asyncpg.connect(address_of(role))
     try:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.execute(statement)

@@ -28,39 +28,41 @@ FORMER_CIPHER, NEXT_CIPHER, CIPHER_OF_LOST_KEY = (
 CIPHER_OF_BOTH_KEYS = SecretCipher.from_keys("the next key", "the former key")
 TOKEN, HOOK = token_owner("default", "r"), webhook_secret_owner("default", "r")
 SIGNING_KEY = signing_key_owner("default", "r")
+#: A number that a conversion to a float would change.
+BIG_NUMBER = 2**60 + 1
 SSH_KEY = ssh_key_owner("default", "r")
 SIGNATURE = signing_secret_owner("default", "b")
 RECEIVERS = {name: receiver_secret_owner("default", "r", name) for name in ("chat", "pager")}
 
 
-def text(secret: str, binding: str) -> str:
+def seal(secret: str, binding: str) -> str:
     return base64.b64encode(FORMER_CIPHER.encrypt(secret, binding)).decode()
 
 
 async def store_secrets(connection: Connection) -> None:
-    """Store a secret in each place: three generations of a repository, its webhook in three, a data source with three, a batch in two."""
+    """Store each kind of secret: of three generations of a repository, of its webhook, a data source, a batch and an event."""
     for kind, member, sealed in (
-        ("githost", "encryptedToken", text("token 1", TOKEN)),
-        ("github", "encryptedToken", text("token 2", TOKEN)),
-        ("git", "encryptedSshKey", text("key", SSH_KEY)),
+        ("githost", "encryptedToken", seal("token 1", TOKEN)),
+        ("github", "encryptedToken", seal("token 2", TOKEN)),
+        ("git", "encryptedSshKey", seal("key", SSH_KEY)),
     ):
-        block = {"url": "https://git.example/1", member: sealed, "encryptedSigningKey": text(f"signing {kind}", SIGNING_KEY)}
-        receivers = [{"name": name, "encryptedSecret": text(f"{name} {kind}", RECEIVERS[name])} for name in RECEIVERS]
-        spec = json.dumps({"type": kind, kind: block, "notifications": receivers, "big": 2**60})
+        block = {"url": "https://git.example/1", member: sealed, "encryptedSigningKey": seal(f"signing {kind}", SIGNING_KEY)}
+        receivers = [{"name": name, "encryptedSecret": seal(f"{name} {kind}", RECEIVERS[name])} for name in RECEIVERS]
+        spec = json.dumps({"type": kind, kind: block, "notifications": receivers, "big": BIG_NUMBER})
         write = resources.Write(REPOSITORY, "r", spec, REPOSITORY.version, extract=Extract("R"))
         await resources.put(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
-    status = json.dumps({"webhook": {"encryptedSecret": text("signs", HOOK)}})
+    status = json.dumps({"webhook": {"encryptedSecret": seal("signs", HOOK)}})
     await resources.write_status(connection, REPOSITORY, "default", "r", status.encode())
-    hook_block = json.dumps({"encryptedToken": text("token 1", TOKEN)})
+    hook_block = json.dumps({"encryptedToken": seal("token 1", TOKEN)})
     uid = await connection.fetchval("select uid from resource where name = 'r'")
     await connection.execute("insert into repository_hook (uid, generation, githost, due) values ($1, 1, $2, now())", uid, hook_block)
     await connection.execute("insert into hook_to_remove (namespace, name, hook, githost) values ('default', 'r', 1, $1)", hook_block)
     await connection.execute("insert into org (name) values ('Main Org.')")
     source = await connection.fetchval("insert into data_source (org_id, uid, name, type) values (1, 'p', 'P', 'prometheus') returning id")
-    webhook = {"url": "https://example.com/", "encryptedSecret": text("whsec", SIGNATURE)}
+    webhook = {"url": "https://example.com/", "encryptedSecret": seal("whsec", SIGNATURE)}
     batch = resources.Write(BATCH, "b", json.dumps({"notify": {"webhook": webhook}}), BATCH.version, extract=Extract("B"))
     await resources.put(await resources.lock(connection, "default"), "default", batch, actor="user:1", now=Clock().now())
-    receiver = Receiver("webhook", "https://example.com/", "https://example.com", text("whsec", SIGNATURE))
+    receiver = Receiver("webhook", "https://example.com/", "https://example.com", seal("whsec", SIGNATURE))
     notification = Notification(
         id=uuid.uuid4(),
         subject_kind="batch",
@@ -114,7 +116,8 @@ SECRETS = sorted(
 )
 
 
-async def totals(database: Database, cipher: SecretCipher, *, batch: int, dry_run: bool = False) -> tuple[int, int, int]:
+async def reseal_counts(database: Database, cipher: SecretCipher, *, batch: int, dry_run: bool = False) -> tuple[int, int, int]:
+    """Seal all secrets again; return how many were resealed, were sealed under the current key already, and could not be opened."""
     reports = [progress async for progress in resealing.reseal(database, cipher, batch=batch, dry_run=dry_run)]
     return (
         sum(progress.resealed for progress in reports),
@@ -125,43 +128,43 @@ async def totals(database: Database, cipher: SecretCipher, *, batch: int, dry_ru
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
 async def test_every_secret_is_sealed_under_the_current_key(database: Database, batch: int) -> None:
-    """Batches of any size seal every secret and keep the numbers of specs; a second run finds nothing to do."""
+    """Batches of any size seal every secret, and keep numbers of specs exactly. A second run finds nothing to do."""
     async with database.transaction() as connection:
         await store_secrets(connection)
         assert await open_all(connection, FORMER_CIPHER) == SECRETS
-    assert await totals(database, CIPHER_OF_BOTH_KEYS, batch=batch, dry_run=True) == (20, 0, 0)
-    assert await totals(database, FORMER_CIPHER, batch=batch, dry_run=True) == (0, 20, 0)
-    assert await totals(database, CIPHER_OF_BOTH_KEYS, batch=batch) == (20, 0, 0)
+    assert await reseal_counts(database, CIPHER_OF_BOTH_KEYS, batch=batch, dry_run=True) == (len(SECRETS), 0, 0)
+    assert await reseal_counts(database, FORMER_CIPHER, batch=batch, dry_run=True) == (0, len(SECRETS), 0)
+    assert await reseal_counts(database, CIPHER_OF_BOTH_KEYS, batch=batch) == (len(SECRETS), 0, 0)
     async with database.connection() as connection:
         assert await open_all(connection, NEXT_CIPHER) == SECRETS
-        assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 3
-    assert await totals(database, NEXT_CIPHER, batch=batch) == (0, 20, 0)
+        assert await connection.fetchval("select count(*) from resource_history where spec like $1", f"%{BIG_NUMBER}%") == 3
+    assert await reseal_counts(database, NEXT_CIPHER, batch=batch) == (0, len(SECRETS), 0)
 
 
 async def test_an_interrupted_rotation_continues(database: Database) -> None:
-    """Sealed secrets remain sealed, and all secrets can be opened with both keys in between."""
+    """An interrupted rotation continues with the remaining secrets. In between, all secrets can be opened with both keys."""
     async with database.transaction() as connection:
         await store_secrets(connection)
-    running = resealing.reseal(database, CIPHER_OF_BOTH_KEYS, batch=2, dry_run=False)
-    first = await anext(running)
-    await running.aclose()  # type: ignore[attr-defined]
+    rotation = resealing.reseal(database, CIPHER_OF_BOTH_KEYS, batch=2, dry_run=False)
+    first = await anext(rotation)
+    await rotation.aclose()  # type: ignore[attr-defined]
     assert first.resealed == 2
     async with database.connection() as connection:
         assert await open_all(connection, CIPHER_OF_BOTH_KEYS) == SECRETS
-    assert await totals(database, CIPHER_OF_BOTH_KEYS, batch=2) == (18, 2, 0)
+    assert await reseal_counts(database, CIPHER_OF_BOTH_KEYS, batch=2) == (len(SECRETS) - 2, 2, 0)
 
 
 async def test_an_unreadable_secret_is_counted_and_kept(database: Database) -> None:
     """A secret that no key opens is not changed, and can be opened once its key is available."""
     async with database.transaction() as connection:
         await store_secrets(connection)
-    assert await totals(database, CIPHER_OF_LOST_KEY, batch=3) == (0, 0, 20)
+    assert await reseal_counts(database, CIPHER_OF_LOST_KEY, batch=3) == (0, 0, len(SECRETS))
     async with database.connection() as connection:
         assert await open_all(connection, FORMER_CIPHER) == SECRETS
 
 
 async def test_the_command_uses_the_settings(database: Database, database_url: str) -> None:
-    """SECRET_KEY seals, and SECRET_KEYS_ACCEPTED open."""
+    """The command seals under SECRET_KEY what it has opened with SECRET_KEYS_ACCEPTED."""
     async with database.transaction() as connection:
         await store_secrets(connection)
     settings = load(secret_key="the next key", secret_keys_accepted="another, the former key", database_url=SecretStr(database_url))

@@ -158,7 +158,7 @@ async def test_forbidden_statements_are_refused(engine: SqlEngine, statement: st
 
 
 @pytest.mark.parametrize(
-    "name", ["connection", "os", "asked", "fence", "sys", "tables", "duckdb_settings", "pragma_version", "sqlite_master"]
+    "name", ["connection", "os", "request", "setup", "sys", "tables", "duckdb_settings", "pragma_version", "sqlite_master"]
 )
 async def test_only_nodes_of_the_request_are_tables(engine: SqlEngine, name: str) -> None:
     """A statement can read neither variables of the child process nor tables of its database."""
@@ -177,20 +177,20 @@ async def test_only_nodes_of_the_request_are_tables(engine: SqlEngine, name: str
     ],
 )
 async def test_excessive_memory_is_an_error_of_its_ref_id(engine: SqlEngine, statement: str) -> None:
-    """A statement that needs too much memory is an error of its refId. The error has the memory limit as far as it is known."""
+    """A statement that needs too much memory is an error of its refId, by the limit of memory or of time."""
     status, text = await error_of(engine, statement, replace(LIMITS, sql_seconds=3))
     assert status in {400, 503, 504}
     assert text.startswith(("[sse.limit]", "[sse.sql."))
 
 
-CROSS = "SELECT COUNT(*) AS n FROM " + " CROSS JOIN ".join(f"T t{number}" for number in range(8)) + " WHERE (t0.v + t7.v) % 7 = 3"
+ENDLESS_JOIN = "SELECT COUNT(*) AS n FROM " + " CROSS JOIN ".join(f"T t{number}" for number in range(8)) + " WHERE (t0.v + t7.v) % 7 = 3"
 
 
 async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
     """An endless join ends at the time limit of statements with a 504 that names the setting; the event loop is not blocked."""
     large_table = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
     async with measure_gaps() as gaps:
-        body = await send_queries(engine, large_table, sql("S", CROSS), limits=Limits(sql_seconds=0.5))
+        body = await send_queries(engine, large_table, sql("S", ENDLESS_JOIN), limits=Limits(sql_seconds=0.5))
     assert max(gaps) < MAX_GAP_SECONDS
     assert body["results"]["S"]["status"] == 504
     error = body["results"]["S"]["error"]
@@ -201,12 +201,12 @@ async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
 async def test_a_cancelled_statement_ends(engine: SqlEngine) -> None:
     """The slot of a cancelled statement is free long before its time limit."""
     large_table = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
-    asking = asyncio.create_task(send_queries(engine, large_table, sql("S", CROSS), limits=Limits(sql_seconds=3600)))
-    ended_tasks, _ = await asyncio.wait([asking], timeout=0.5)
+    request = asyncio.create_task(send_queries(engine, large_table, sql("S", ENDLESS_JOIN), limits=Limits(sql_seconds=3600)))
+    ended_tasks, _ = await asyncio.wait([request], timeout=0.5)
     assert not ended_tasks
-    asking.cancel()
+    request.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await request
     assert await result_table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", SMALL_TABLE)) == {"n": [3]}
 
 

@@ -39,11 +39,13 @@ def engine() -> Iterator[SqlEngine]:
 
 
 def raw(ref_id: str, frames: list[Any], **fields: Any) -> dict[str, Any]:
+    """Return a query whose result is these frames."""
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
     return {"refId": ref_id, "hide": True, **source, "rawFrameContent": json.dumps(frames), **fields}
 
 
 def sql(ref_id: str, statement: str, **fields: Any) -> dict[str, Any]:
+    """Return an SQL expression."""
     return {"refId": ref_id, "type": "sql", "expression": statement, **fields}
 
 
@@ -67,7 +69,7 @@ async def result_table(engine: SqlEngine, statement: str, *queries: Any, **field
     return columns((await send_queries(engine, *queries, sql("S", statement), **fields))["results"]["S"])
 
 
-async def error(engine: SqlEngine | None, statement: str, *queries: Any, **fields: Any) -> Any:
+async def sql_error(engine: SqlEngine | None, statement: str, *queries: Any, **fields: Any) -> Any:
     body = await send_queries(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql("S", statement), **fields)
     assert body["results"]["Z"]["status"] == 200
     assert body["results"]["S"]["frames"] == []
@@ -106,7 +108,7 @@ async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: 
 def run_statement(
     ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None
 ) -> Any:
-    inputs = {name: Table((sent,)) for name, sent in tables.items()}
+    inputs = {name: Table((source_frame,)) for name, source_frame in tables.items()}
     return SqlExpression.parse(ref_id, statement, form, engine).select(inputs, limits or Limits()).values
 
 
@@ -141,10 +143,10 @@ def values_with_nulls(field: Field) -> list[Any]:
 
 def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
     """Integers are exact to the last bit, times to the nanosecond, texts are unchanged, and NaN differs from null."""
-    sent = every_type()
-    (result,) = run_statement("S", engine, "SELECT * FROM A", {"A": sent}).frames
-    assert [field.name for field in result.fields] == [field.name for field in sent.fields]
-    for old, new in zip(sent.fields, result.fields, strict=True):
+    source_frame = every_type()
+    (result,) = run_statement("S", engine, "SELECT * FROM A", {"A": source_frame}).frames
+    assert [field.name for field in result.fields] == [field.name for field in source_frame.fields]
+    for old, new in zip(source_frame.fields, result.fields, strict=True):
         assert (new.type, new.nullable) == (old.type, old.nullable), old.name
         assert repr(values_with_nulls(new)) == repr(values_with_nulls(old)), old.name
         assert new.values.dtype == new.type.dtype
@@ -157,10 +159,10 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
     texts = np.empty(count, object)
     texts[:] = [f"ü{index % 7}" for index in range(count)]
     nulls = numbers % 3 == 0
-    sent = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
-    (result,) = run_statement("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": sent}).frames
+    source_frame = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
+    (result,) = run_statement("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": source_frame}).frames
     assert result.fields[0].values.tolist() == numbers.tolist()
-    assert values_with_nulls(result.fields[1]) == values_with_nulls(sent.fields[1])
+    assert values_with_nulls(result.fields[1]) == values_with_nulls(source_frame.fields[1])
 
 
 @pytest.mark.parametrize(
@@ -181,8 +183,8 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
 )
 def test_computed_columns_have_the_type_of_their_kind(engine: SqlEngine, expression: str, kind: FieldType, value: Any) -> None:
     """Decimals and sums of integers are 64-bit floats."""
-    sent = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
-    (result,) = run_statement("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": sent}).frames
+    source_frame = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
+    (result,) = run_statement("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": source_frame}).frames
     assert result.fields[0].type is kind
     assert values_with_nulls(result.fields[0]) == [value]
 
@@ -215,7 +217,7 @@ async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames:
 
 
 async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
-    """Both columns are in the result; a later statement reads the second one under another name, with a notice."""
+    """Two columns with one name are in the result. A later statement reads the second one under another name, with a notice."""
     body = await send_queries(
         engine, raw("A", SMALL_TABLE), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S")
     )
@@ -280,20 +282,20 @@ async def test_reading_a_table_without_series_is_an_error(engine: SqlEngine, sta
     assert fault in refusal
 
 
-def alerting(engine: SqlEngine, statement: str) -> Any:
+def select_for_alert_rule(engine: SqlEngine, statement: str) -> Any:
     """Return the result of a statement over rows of host, dc and v, in the format for alert rules."""
     rows = [frame(("host", "string", ["a", "b", "b", None]), ("dc", "string", ["x", "x", "y", "x"]), ("v", "number", [1, None, 3, 4]))]
     return run_statement("S", engine, statement, {"A": read_frames(orjson.dumps(rows))[0]}, "alerting")
 
 
 def test_for_alert_rules_each_row_is_a_number(engine: SqlEngine) -> None:
-    """Texts are labels, a null text is not; a result without rows counts as no data."""
-    numbers = alerting(engine, "SELECT * FROM A ORDER BY v IS NULL, v")
+    """In the format for alert rules, each row is a number whose texts are labels, except for nulls. No rows count as no data."""
+    numbers = select_for_alert_rule(engine, "SELECT * FROM A ORDER BY v IS NULL, v")
     assert isinstance(numbers, Numbers)
     assert [str(labels) for labels in numbers.labels] == ["dc=x, host=a", "dc=y, host=b", "dc=x", "dc=x, host=b"]
     assert numbers.cells.values[:3].tolist() == [1, 3, 4]
     assert numbers.cells.null_mask().tolist() == [False, False, False, True]
-    assert isinstance(alerting(engine, "SELECT * FROM A WHERE v > 9"), NoData)
+    assert isinstance(select_for_alert_rule(engine, "SELECT * FROM A WHERE v > 9"), NoData)
 
 
 @pytest.mark.parametrize(
@@ -305,9 +307,9 @@ def test_for_alert_rules_each_row_is_a_number(engine: SqlEngine) -> None:
     ],
 )
 def test_an_invalid_result_for_an_alert_rule_is_an_error(engine: SqlEngine, statement: str, fault: str) -> None:
-    """Each row needs one number, and texts that distinguish it from other rows."""
+    """A result for an alert rule needs exactly one number in each row, and texts that distinguish the rows."""
     with pytest.raises(BadRequest) as raised:
-        alerting(engine, statement)
+        select_for_alert_rule(engine, statement)
     assert fault in raised.value.message
     assert raised.value.message_id == "sse.sql.alerting_format"
 
@@ -355,7 +357,7 @@ async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: S
 async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
     """An error has the reason and what to do. The error belongs to its refId alone, and all other nodes run."""
     labelled = [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
-    refusal = await error(engine, statement, raw("A", SMALL_TABLE, hide=False), raw("F", [1]), raw("L", labelled))
+    refusal = await sql_error(engine, statement, raw("A", SMALL_TABLE, hide=False), raw("F", [1]), raw("L", labelled))
     assert refusal["status"] == 400
     assert refusal["error"].startswith(f"[{message_id}] ")
     assert fault in refusal["error"]
@@ -363,13 +365,13 @@ async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: 
 
 async def test_tables_that_differ_in_case_only_are_refused(engine: SqlEngine) -> None:
     """Tables whose names differ in case only are refused, because DuckDB would read the wrong one."""
-    refusal = await error(engine, "SELECT * FROM A JOIN a", raw("A", SMALL_TABLE), raw("a", SMALL_TABLE))
+    refusal = await sql_error(engine, "SELECT * FROM A JOIN a", raw("A", SMALL_TABLE), raw("a", SMALL_TABLE))
     assert "the results 'A' and 'a' differ in small and capital letters only" in refusal["error"]
 
 
 async def test_tables_above_the_memory_limit_are_rejected(engine: SqlEngine) -> None:
     """Large tables are rejected before they are copied."""
-    refusal = await error(engine, "SELECT * FROM A", raw("A", SMALL_TABLE), limits=Limits(sql_bytes=40))
+    refusal = await sql_error(engine, "SELECT * FROM A", raw("A", SMALL_TABLE), limits=Limits(sql_bytes=40))
     assert refusal["error"].startswith("[sse.limit]")
     assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in refusal["error"]
 
@@ -385,7 +387,7 @@ async def test_tables_above_the_memory_limit_are_rejected(engine: SqlEngine) -> 
     ids=["text", "characters", "json", "dictionary"],
 )
 def test_strings_and_documents_count_with_their_length(kind: FieldType, value: Any, config: Any) -> None:
-    """Large values are rejected before a process is started."""
+    """Strings and documents count with their length: too large ones are rejected before a process is started."""
     values = np.empty(30, kind.dtype)
     values[:] = [value] * 30
     limits = Limits(sql_bytes=2_000_000)
@@ -399,8 +401,9 @@ def test_strings_and_documents_count_with_their_length(kind: FieldType, value: A
 
 
 async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None:
-    """The table of a statement counts like any other result."""
+    """The table that a statement reads and its result count towards the points of the request."""
     statement = sql("S", "SELECT A.v FROM A CROSS JOIN A AS b")
+    # The table has 6 points, and the result 9. Each of them counts as 32 points more.
     enough = Limits(request_points=6 + 32 + 9 + 32)
     assert (await send_queries(engine, raw("A", SMALL_TABLE), statement, limits=enough))["results"]["S"]["status"] == 200
     body = await send_queries(engine, raw("A", SMALL_TABLE), statement, limits=replace(enough, request_points=78))
@@ -417,8 +420,8 @@ async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
 
 async def test_results_are_checked_by_assertions(engine: SqlEngine) -> None:
     """A statement's result has no frame type, so an assertion on its type fails."""
-    asserted = {"type": "timeseries-multi", "typeVersion": [0, 1]}
-    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v FROM A", resultAssertions=asserted))
+    assertions = {"type": "timeseries-multi", "typeVersion": [0, 1]}
+    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v FROM A", resultAssertions=assertions))
     assert "expected frame type [timeseries-multi], but the type is unknown" in body["results"]["S"]["error"]
 
 

@@ -26,7 +26,7 @@ async def test_the_migration_extracts_library_panels(postgres_dsn: str, tmp_path
         for name, body in BODIES.items():
             await connection.execute(
                 """
-                with made as (
+                with inserted as (
                     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title,
                                           labels, annotations, created_at, created_by, content_hash, metadata)
                     values (gen_random_uuid(), 'dashboard.grafana.app', 'dashboards', 'default', $1, 0, 1, 'v0alpha1', 'T', '{}', '{}',
@@ -34,7 +34,7 @@ async def test_the_migration_extracts_library_panels(postgres_dsn: str, tmp_path
                     returning *
                 )
                 insert into resource_history (uid, generation, metadata, stored_version, spec, created_by)
-                select uid, 1, metadata, 'v0alpha1', $2, 'user:1' from made
+                select uid, 1, metadata, 'v0alpha1', $2, 'user:1' from inserted
                 union all select gen_random_uuid(), 1, '{}', 'v0alpha1', $2, 'user:1'""",
                 name,
                 body,

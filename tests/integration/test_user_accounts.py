@@ -28,7 +28,8 @@ async def add_org(database: Database, name: str, *members: tuple[int, Role]) -> 
 
 
 @pytest.fixture
-async def first(database: Database) -> Database:
+async def admin_database(database: Database) -> Database:
+    """Create the first user and organization."""
     async with database.connection() as connection:
         await ensure_first_user(connection, "admin", "hash")
     return database
@@ -37,11 +38,11 @@ async def first(database: Database) -> Database:
 async def test_concurrent_gateways_create_the_first_user_once(database: Database) -> None:
     """Clients rely on organization 1 and user 1, which one gateway creates and the others find."""
 
-    async def start() -> bool:
+    async def start_gateway() -> bool:
         async with database.connection() as connection:
             return await ensure_first_user(connection, "admin", "hash")
 
-    assert sorted(await asyncio.gather(*(start() for _ in range(4)))) == [False, False, False, True]
+    assert sorted(await asyncio.gather(*(start_gateway() for _ in range(4)))) == [False, False, False, True]
     async with database.connection() as connection:
         orgs = await connection.fetch("select id, name from org")
         assert [tuple(row) for row in orgs] == [(1, "Main Org.")]
@@ -58,51 +59,51 @@ async def test_a_failed_start_uses_no_ids(database: Database) -> None:
     async with database.connection() as connection:
         with pytest.raises(asyncpg.CheckViolationError):
             await ensure_first_user(connection, "", "hash")
-        assert await ensure_first_user(connection, "boss@x.org", "hash")
-        account = await find_for_login(connection, "boss@x.org")
+        assert await ensure_first_user(connection, "root@x.org", "hash")
+        account = await find_for_login(connection, "root@x.org")
     assert account is not None
     assert account.identity is not None
-    assert (account.login, account.identity.user_id, account.identity.org_id) == ("boss@x.org", 1, 1)
+    assert (account.login, account.identity.user_id, account.identity.org_id) == ("root@x.org", 1, 1)
 
 
-async def test_a_user_is_found_by_login_or_email_in_any_case(first: Database) -> None:
+async def test_a_user_is_found_by_login_or_email_in_any_case(admin_database: Database) -> None:
     """A login takes precedence over another user's e-mail address of the same text."""
-    await add_user(first, "Ann@X.org", "other@x.org")
-    await add_user(first, "bob", "ann@x.org")
-    accounts = UserAccounts(first)
-    for found_identity, login in (("ADMIN", "admin"), ("Admin@LocalHost", "admin"), ("ann@x.org", "Ann@X.org"), ("BOB", "bob")):
-        account = await accounts.find(found_identity, None)
+    await add_user(admin_database, "Ann@X.org", "other@x.org")
+    await add_user(admin_database, "bob", "ann@x.org")
+    accounts = UserAccounts(admin_database)
+    for spelling, login in (("ADMIN", "admin"), ("Admin@LocalHost", "admin"), ("ann@x.org", "Ann@X.org"), ("BOB", "bob")):
+        account = await accounts.find(spelling, None)
         assert account is not None
         assert account.login == login
     assert await accounts.find("missing", None) is None
 
 
-async def test_an_identity_belongs_to_the_requested_organization(first: Database) -> None:
+async def test_an_identity_belongs_to_the_requested_organization(admin_database: Database) -> None:
     """By default the organization is the current one, or the user's first one; without membership there is no identity."""
-    user_id = await add_user(first, "ann", "ann@x.org", org_id=3)
-    second_org_id = await add_org(first, "Two", (user_id, Role.VIEWER))
-    third_org_id = await add_org(first, "Three", (user_id, Role.EDITOR))
-    accounts = UserAccounts(first)
+    user_id = await add_user(admin_database, "ann", "ann@x.org", org_id=3)
+    second_org_id = await add_org(admin_database, "Two", (user_id, Role.VIEWER))
+    third_org_id = await add_org(admin_database, "Three", (user_id, Role.EDITOR))
+    accounts = UserAccounts(admin_database)
 
-    async def identity_in(requested: int | None) -> tuple[int, Role] | None:
-        account = await accounts.find("ann", requested)
+    async def identity_in(org_id: int | None) -> tuple[int, Role] | None:
+        account = await accounts.find("ann", org_id)
         assert account is not None
         return None if account.identity is None else (account.identity.org_id, account.identity.role)
 
-    assert [await identity_in(requested) for requested in (None, second_org_id, third_org_id, 1)] == [
+    assert [await identity_in(org_id) for org_id in (None, second_org_id, third_org_id, 1)] == [
         (third_org_id, Role.EDITOR),
         (second_org_id, Role.VIEWER),
         (third_org_id, Role.EDITOR),
         None,
     ]
-    async with first.connection() as connection:
+    async with admin_database.connection() as connection:
         await connection.execute("delete from org_user where org_id = $1", third_org_id)
     assert await identity_in(None) == (second_org_id, Role.VIEWER)
 
 
-async def test_the_first_user_may_do_everything(first: Database) -> None:
+async def test_the_first_user_may_do_everything(admin_database: Database) -> None:
     """The first user is a server admin, whose permissions do not depend on a role."""
-    account = await UserAccounts(first).find("admin", None)
+    account = await UserAccounts(admin_database).find("admin", None)
     assert account is not None
     identity = account.identity
     assert identity is not None
@@ -111,17 +112,17 @@ async def test_the_first_user_may_do_everything(first: Database) -> None:
 
 
 @pytest.mark.parametrize(("login", "email"), [("ADMIN", "new@x"), ("new", "Admin@localhost")])
-async def test_logins_and_emails_are_unique(first: Database, login: str, email: str) -> None:
+async def test_logins_and_emails_are_unique(admin_database: Database, login: str, email: str) -> None:
     """Login and e-mail address are unique without regard to case."""
     with pytest.raises(asyncpg.UniqueViolationError):
-        await add_user(first, login, email)
+        await add_user(admin_database, login, email)
 
 
-async def test_a_users_role_depends_on_the_organization(first: Database) -> None:
+async def test_a_users_role_depends_on_the_organization(admin_database: Database) -> None:
     """A user has no role and no permission outside their organizations; a server admin has all permissions everywhere."""
-    user_id = await add_user(first, "ann", "ann@x.org")
-    second_org_id = await add_org(first, "Two", (user_id, Role.EDITOR))
-    accounts = UserAccounts(first)
+    user_id = await add_user(admin_database, "ann", "ann@x.org")
+    second_org_id = await add_org(admin_database, "Two", (user_id, Role.EDITOR))
+    accounts = UserAccounts(admin_database)
     identities = {login: await accounts.find(login, None) for login in ("ann", "admin")}
     views = {login: account.identity for login, account in identities.items() if account is not None and account.identity is not None}
     for org_id, role in ((second_org_id, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):

@@ -49,13 +49,13 @@ async def test_a_connection_serves_the_next_test(database_url: str) -> None:
     await pools.close()
 
 
-@pytest.mark.parametrize("leaves", ["a connection in use", "a closed pool"])
-async def test_a_pool_that_a_test_has_spoiled_is_replaced(database_url: str, leaves: str) -> None:
-    """A pool that a test has spoiled is replaced, so the next test has other connections."""
+@pytest.mark.parametrize("leftover", ["a connection in use", "a closed pool"])
+async def test_a_pool_that_cannot_be_used_again_is_replaced(database_url: str, leftover: str) -> None:
+    """If a test leaves a closed pool or a connection in use, the next test gets another pool."""
     pools = WarmPools()
     async with pools.lend(database_url) as first:
         session = await session_of(first)
-        await (first.close() if leaves == "a closed pool" else first._acquire())
+        await (first.close() if leftover == "a closed pool" else first._acquire())
     async with pools.lend(database_url) as second:
         assert await session_of(second) != session
     await pools.close()

@@ -1,4 +1,4 @@
-"""Concurrent writers of one repository's objects: each builds on the state that the one before left, or writes nothing."""
+"""Concurrent writers of one repository's objects: each continues from the state that the previous writer stored, or writes nothing."""
 
 import asyncio
 import random
@@ -46,28 +46,28 @@ async def repository(database: Database) -> Repository:
         return repository_of(await resources.get(connection, REPOSITORY, "default", "r"))
 
 
-async def edition(database: Database, repository: Repository) -> int:
+async def edition_of(database: Database, repository: Repository) -> int:
     async with database.connection() as connection:
         return (await repositories.stored_commit(connection, uuid.UUID(repository.uid), generation=repository.generation)).edition
 
 
-async def title(stored: DatabaseObjectStore) -> str:
+async def title_of(stored: DatabaseObjectStore) -> str:
     return next((item.title for item in await stored.managed("default", "r")), "0")
 
 
 async def number_writes(text: str) -> AsyncIterator[Change]:
-    owned = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "counter.json"}
+    annotations = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "counter.json"}
     spec = orjson.dumps({"title": text})
-    yield Write(COUNTER, DASHBOARD.kind, DASHBOARD.version, Extract(text), "", spec, is_new=True, annotations=owned)
+    yield Write(COUNTER, DASHBOARD.kind, DASHBOARD.version, Extract(text), "", spec, is_new=True, annotations=annotations)
 
 
 async def count_up(database: Database, repository: Repository, times: int, pauses: random.Random) -> None:
     """Increase the stored number, repeating each attempt that another writer overtook."""
     writes = 0
     while writes < times:
-        before = await edition(database, repository)
-        stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=before)
-        body = str(int(await title(stored)) + 1)
+        edition_before = await edition_of(database, repository)
+        stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=edition_before)
+        body = str(int(await title_of(stored)) + 1)
         for _ in range(pauses.randrange(3)):
             await asyncio.sleep(0)
         try:
@@ -79,12 +79,12 @@ async def count_up(database: Database, repository: Repository, times: int, pause
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_write_is_lost(database: Database, repository: Repository, seed: int) -> None:
-    """Two writers read, wait and write in any order, and every write builds on the one before."""
+    """If two writers read, wait and write in any order, each write continues from the state of the previous one."""
     pauses = random.Random(seed)
     await asyncio.gather(*(count_up(database, repository, 8, pauses) for _ in range(2)))
     # Each of two writers makes eight writes.
-    assert await edition(database, repository) == 16
-    assert await title(DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
+    assert await edition_of(database, repository) == 16
+    assert await title_of(DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
 
 
 class ChangingTree(MemoryCheckout):
@@ -101,8 +101,8 @@ class ChangingTree(MemoryCheckout):
         if self.times > 0:
             self.times -= 1
             self.files = {"counter.json": dashboard_file("counter", str(self.times))}
-            before = await edition(self._database, self._repository)
-            other = DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=self._repository, edition=before)
+            edition_before = await edition_of(self._database, self._repository)
+            other = DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=self._repository, edition=edition_before)
             await other.apply("default", number_writes(str(self.times)), Snapshot())
         return entries_of_tree
 
@@ -124,7 +124,7 @@ class GrownCommit(MemoryCheckout):
 
 
 class NoCommits:
-    """The commits of a repository without any."""
+    """The synced commits of a repository that was never synced."""
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
         raise NotFound(commit)
@@ -135,16 +135,16 @@ class NoCommits:
 
 async def run_sync(database: Database, checkout: MemoryCheckout) -> tuple[State | None, str | None]:
     """Run a sync of the repository like a worker."""
-    expected = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    new_job = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner, lease = uuid.uuid4(), timedelta(minutes=5)
     async with database.transaction() as connection:
-        await jobs.submit(connection, JOB, [expected], submitted_by={})
+        await jobs.submit(connection, JOB, [new_job], submitted_by={})
         (job,) = await claims.claim(connection, "work", limit=1, owner=owner, lease=lease, status=b"{}")
 
     async def open_checkout(_: RepositoryJob) -> MemoryCheckout:
         return checkout
 
-    async def look(_: Repository) -> None:
+    async def probe(_: Repository) -> None:
         return
 
     def open_resources(work: RepositoryJob, edition: int) -> DatabaseObjectStore:
@@ -158,7 +158,7 @@ async def run_sync(database: Database, checkout: MemoryCheckout) -> tuple[State 
 
     runner = SyncRunner(
         database,
-        Prober(database, Clock(), look),
+        Prober(database, Clock(), probe),
         Clock(),
         open_checkout=open_checkout,
         synced_commits=NoCommits(),
@@ -179,14 +179,14 @@ async def test_an_overtaken_sync_starts_again(database: Database, repository: Re
 
 
 async def test_a_sync_that_is_always_overtaken_fails(database: Database, repository: Repository) -> None:
-    """The sync fails with the reason and keeps the other writer's objects."""
+    """A sync that other writers overtake at each attempt fails with the reason, and keeps their objects."""
     with pytest.raises(Conflict, match="other writers changed the repository 5 times during this sync"):
         await run_sync(database, ChangingTree(database, repository, 100))
-    assert await edition(database, repository) == 5
+    assert await edition_of(database, repository) == 5
 
 
 @pytest.mark.parametrize(
-    ("growth", "outcome"), [(1, StoredCommit(2, "c2", 1000)), (2, StoredCommit(1, "c1", 999))], ids=["the-last", "one-more"]
+    ("growth", "outcome"), [(1, StoredCommit(2, "c2", 1000)), (2, StoredCommit(1, "c1", 999))], ids=["at the limit", "above the limit"]
 )
 async def test_a_difference_beyond_the_bound_is_refused(
     database: Database, repository: Repository, growth: int, outcome: StoredCommit
