@@ -59,8 +59,8 @@ class Balancer:
         self._ready[gateway] += 1
         try:
             parts = urlsplit(gateway)
-            far_reader, far_writer = await asyncio.open_connection(parts.hostname, parts.port)
-            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+            gateway_reader, gateway_writer = await asyncio.open_connection(parts.hostname, parts.port)
+            await asyncio.gather(_copy(reader, gateway_writer), _copy(gateway_reader, writer))
         finally:
             if gateway in self._ready:
                 self._ready[gateway] -= 1
@@ -70,7 +70,7 @@ class Balancer:
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Copy what is read until the end, and then close the writer."""
     with suppress(ConnectionError):
-        while piece := await reader.read(_CHUNK_BYTES):
-            writer.write(piece)
+        while chunk := await reader.read(_CHUNK_BYTES):
+            writer.write(chunk)
             await writer.drain()
     writer.close()

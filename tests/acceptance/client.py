@@ -16,7 +16,7 @@ FIRST_USER = aiohttp.encode_basic_auth("admin", "admin")
 
 
 class Client:
-    """A session with one gateway, authenticated as its first user by default."""
+    """A session with a gateway, by default authenticated as the first user."""
 
     def __init__(self, address: str, *, authorization: str | None = FIRST_USER) -> None:
         headers = {} if authorization is None else {"Authorization": authorization}

@@ -20,16 +20,16 @@ MakeStack = Callable[..., Stack]
 @pytest.fixture
 async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[MakeStack]:
     """Return a function that creates stacks with the given settings. After the test, the stacks are stopped and their logs checked."""
-    created: list[Stack] = []
+    stacks: list[Stack] = []
 
     def make(*, database: str = database_url, broker: str = amqp_url, programs: Path = PROGRAMS, **settings: str) -> Stack:
-        created.append(Stack(database, broker, tmp_path, programs, **settings))
-        return created[-1]
+        stacks.append(Stack(database, broker, tmp_path, programs, **settings))
+        return stacks[-1]
 
     yield make
-    for stack in created:
+    for stack in stacks:
         await stack.stop()
-    for stack in created:
+    for stack in stacks:
         check_logs(stack)
 
 
@@ -64,22 +64,22 @@ async def broker_proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(
+async def shared_stack(
     postgres_dsn: str, _template: str, _virtual_hosts: VirtualHosts, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stack]:
     """Start one stack for all tests of a module, which use their own repositories and names and run on one event loop."""
-    async with AsyncExitStack() as held:
-        database_url = await held.enter_async_context(databases.temporary_database(postgres_dsn, _template))
+    async with AsyncExitStack() as exit_stack:
+        database_url = await exit_stack.enter_async_context(databases.temporary_database(postgres_dsn, _template))
         amqp_url = await _virtual_hosts.make()
-        held.push_async_callback(_virtual_hosts.remove, amqp_url)
+        exit_stack.push_async_callback(_virtual_hosts.remove, amqp_url)
         stack = Stack(database_url, amqp_url, tmp_path_factory.mktemp("stack"))
-        held.push_async_callback(stack.stop)
+        exit_stack.push_async_callback(stack.stop)
         yield await stack.start()
     check_logs(stack)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def user(shared: Stack) -> AsyncIterator[Client]:
+async def user(shared_stack: Stack) -> AsyncIterator[Client]:
     """Return a client of the shared stack, authenticated as its first user."""
-    async with Client(shared.address) as opened:
+    async with Client(shared_stack.address) as opened:
         yield opened

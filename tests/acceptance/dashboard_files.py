@@ -29,7 +29,7 @@ def write(path: Path, dashboard: dict[str, Any]) -> None:
 
 
 def make_team(root: Path) -> list[str]:
-    """Write the dashboards of LAYOUT and a licence file below ``root``; return the dashboards' names."""
+    """Write the dashboards of LAYOUT, and a file of another type, below ``root``; return the dashboards' names."""
     names = []
     for directory, number in LAYOUT.items():
         for index in range(number):

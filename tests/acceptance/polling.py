@@ -7,10 +7,10 @@ _POLL_SECONDS = 0.02
 
 
 async def wait_until(condition: Callable[[], Awaitable[object]], *, seconds: float = 30) -> None:
-    """Wait until ``holds`` returns a true value; raise AssertionError after ``seconds``."""
+    """Wait until ``condition`` returns a true value; raise AssertionError after ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
-            while not await condition():  # noqa: ASYNC110 (the state is another process's)
+            while not await condition():  # noqa: ASYNC110 (no event announces the state of another process)
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as error:
         raise AssertionError(f"not within {seconds:g} s: {condition}") from error

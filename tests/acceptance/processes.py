@@ -36,9 +36,9 @@ class Service:
         #: Variables other than settings.
         self._environment = environment
         self._process: asyncio.subprocess.Process | None = None
-        self._news = asyncio.Condition()
-        self._reader: asyncio.Task[None] | None = None
-        self._listener: asyncio.Task[None] | None = None
+        self._log_change = asyncio.Condition()
+        self._log_reader: asyncio.Task[None] | None = None
+        self._output_reader: asyncio.Task[None] | None = None
 
     async def start(self, *, until: str = "serving") -> Self:
         """Start the process and wait for the log event ``until``."""
@@ -63,25 +63,25 @@ class Service:
             limit=_LONGEST_LINE,
             start_new_session=True,
         )
-        self._reader = asyncio.create_task(self._read())
-        self._listener = asyncio.create_task(self._listen())
+        self._log_reader = asyncio.create_task(self._read_log())
+        self._output_reader = asyncio.create_task(self._read_output())
         return self
 
     async def event(self, name: str, *, after: int = 0, seconds: float = _START_SECONDS, **fields: object) -> Event:
-        """Return the first event of that name and those fields at or after position ``after`` in ``events``; wait for it if needed."""
+        """Wait for a log event with this name and these fields, at or after the position ``after`` in ``events``, and return it."""
         try:
-            async with asyncio.timeout(seconds), self._news:
+            async with asyncio.timeout(seconds), self._log_change:
                 while True:
                     if events := self.logged_events(name, after=after, **fields):
                         return events[0]
-                    if self._reader is not None and self._reader.done():
+                    if self._log_reader is not None and self._log_reader.done():
                         raise AssertionError(f"{self.name} ended without {name}: {self.events[-5:]}")
-                    await self._news.wait()
+                    await self._log_change.wait()
         except TimeoutError as error:
             raise AssertionError(f"{self.name} did not log {name} {fields} within {seconds:g} s; last: {self.events[-5:]}") from error
 
     def logged_events(self, name: str, *, after: int = 0, **fields: object) -> list[Event]:
-        """Return the events of that name and those fields that were logged so far."""
+        """Return the events with this name and these fields that were logged so far."""
         return [
             event
             for event in self.events[after:]
@@ -129,8 +129,8 @@ class Service:
             self._process.kill()
             await self._process.wait()
             raise AssertionError(f"{self.name} did not end within {seconds:g} s; last: {self.events[-5:]}") from None
-        if self._reader is not None and self._listener is not None:
-            await asyncio.gather(self._reader, self._listener)
+        if self._log_reader is not None and self._output_reader is not None:
+            await asyncio.gather(self._log_reader, self._output_reader)
         return status
 
     async def _end(self, number: signal.Signals) -> int:
@@ -138,13 +138,13 @@ class Service:
             self.send(number)
         return await self.wait()
 
-    async def _listen(self) -> None:
+    async def _read_output(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             self.output.append(line.decode(errors="replace").rstrip("\n"))
 
-    async def _read(self) -> None:
+    async def _read_log(self) -> None:
         assert self._process is not None
         assert self._process.stderr is not None
         async for line in self._process.stderr:
@@ -153,16 +153,16 @@ class Service:
                 event = json.loads(text)
             except ValueError:
                 event = {"event": "text", "text": text}
-            async with self._news:
+            async with self._log_change:
                 self.lines.append(text)
                 self.events.append(event)
-                self._news.notify_all()
-        async with self._news:
-            self._news.notify_all()
+                self._log_change.notify_all()
+        async with self._log_change:
+            self._log_change.notify_all()
 
 
 def service_settings(database_url: str, amqp_url: str, repositories: Path) -> dict[str, str]:
-    """Return the settings of services on free ports, without their prefix. Jobs of a dead worker are taken over quickly."""
+    """Return settings, without their prefix, for services on free ports. The short lease lets jobs of a killed worker continue soon."""
     return {
         "DATABASE_URL": database_url,
         "AMQP_URL": amqp_url,

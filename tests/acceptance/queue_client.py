@@ -1,4 +1,4 @@
-"""A batch submitter: it publishes to the job queue and reads the replies. It relies on docs/reference/queue.md alone."""
+"""A client of the job queue: it publishes submissions and reads the replies, by what docs/reference/queue.md describes only."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ JOB_SPEC: dict[str, object] = {"action": "sync", "sync": {"incremental": False}}
 
 
 class Submitter:
-    """Connection with a queue for replies."""
+    """Connection to the broker, with a queue for replies."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -27,7 +27,7 @@ class Submitter:
         self._connection = await aio_pika.connect(self._url)
         self.channel = await self._connection.channel(on_return_raises=True)
         self._reply_queue = await self.channel.declare_queue(exclusive=True)
-        await self._reply_queue.consume(self._take, no_ack=True)
+        await self._reply_queue.consume(self._handle_reply, no_ack=True)
         self._exchange = await self.channel.get_exchange(EXCHANGE)
         return self
 
@@ -68,7 +68,7 @@ class Submitter:
         )
         await self._exchange.publish(message, routing_key=f"submit.{namespace}")
 
-    async def _take(self, message: AbstractIncomingMessage) -> None:
+    async def _handle_reply(self, message: AbstractIncomingMessage) -> None:
         self._reply_to(message.correlation_id or "").set_result(message)
 
     def _reply_to(self, correlation_id: str) -> asyncio.Future[AbstractIncomingMessage]:

@@ -16,7 +16,7 @@ from tests.acceptance.processes import Stack
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 REPOSITORIES = f"{PROVISIONING}/repositories"
-AS_JSON = {"Content-Type": "application/json"}
+JSON_HEADERS = {"Content-Type": "application/json"}
 MEBIBYTE = 1024 * 1024
 
 
@@ -59,8 +59,8 @@ def check_status(response_body: Any, code: int) -> None:
     ids=lambda body: repr(body[:40]),
 )
 async def test_an_invalid_object_is_refused(user: Client, path: str, body: bytes) -> None:
-    """A malformed body, a too deep one and one of another type get 400 or 422 as a Status."""
-    status, response, _ = await user.response("POST", path, data=body, headers=AS_JSON)
+    """A body that is malformed, nested too deeply or of another type is refused with 400 or 422, as a Status."""
+    status, response, _ = await user.response("POST", path, data=body, headers=JSON_HEADERS)
     assert status in (400, 422), response
     check_status(response, status)
 
@@ -72,7 +72,7 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
     """A body over the limit gets a 413 that names the limit, even if it is small before decompression."""
     body = b'{"spec": "' + b"x" * (limit * MEBIBYTE) + b'"}'
     for data, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
-        status, response, _ = await user.response("POST", path, data=io.BytesIO(data), headers={**AS_JSON, **headers})
+        status, response, _ = await user.response("POST", path, data=io.BytesIO(data), headers={**JSON_HEADERS, **headers})
         assert status == 413
         check_status(response, 413)
         assert str(limit * MEBIBYTE) in response["message"]
@@ -108,7 +108,7 @@ async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> No
     ],
 )
 async def test_an_unknown_address_is_not_found(user: Client, path: str, code: int) -> None:
-    """Unknown groups, versions, kinds and names are not found, and foreign namespaces forbidden, even with odd characters."""
+    """Unknown groups, versions, kinds and names are not found, even with unusual characters. Other namespaces are forbidden."""
     status, response, _ = await user.response("GET", path)
     assert status == code, response
     check_status(response, code)
@@ -122,7 +122,7 @@ async def test_an_invalid_list_parameter_is_refused(user: Client, query: str) ->
     check_status(response, 400)
 
 
-async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared: Stack, user: Client) -> None:
+async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared_stack: Stack, user: Client) -> None:
     """An unknown parameter is ignored, a trailing slash is accepted without a redirect, and HEAD returns the headers of GET."""
     expected_list = await user.call("GET", REPOSITORIES)
     for path in (f"{REPOSITORIES}/", f"{REPOSITORIES}?pretty=true&x=1", f"{REPOSITORIES}/?timeout=32s"):
@@ -138,7 +138,7 @@ async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared:
 
 
 @pytest.mark.parametrize("name", ["Upper", "-dash", "a" * 64, "ü", "with space", "a/b", "..", "new", "sql", "x\u0000y"])
-async def test_a_repository_with_an_odd_name_is_refused(user: Client, name: str) -> None:
+async def test_a_repository_with_an_invalid_name_is_refused(user: Client, name: str) -> None:
     """Names of repositories follow Kubernetes' rules, and some are reserved."""
     status, response, _ = await user.response("POST", REPOSITORIES, json=repository(name, "odd"))
     assert status in (400, 422), response
@@ -154,12 +154,12 @@ async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path
 
 
 @pytest.fixture
-def secret(shared: Stack, tmp_path: Path) -> Iterator[Path]:
+def secret(shared_stack: Stack, tmp_path: Path) -> Iterator[Path]:
     """Create a dashboard outside the permitted folders, and links to it inside them."""
     dashboard_files.write(tmp_path / "secret.json", dashboard_files.classic("secret", "Secret"))
-    linked = shared.repositories / "linked"
+    linked = shared_stack.repositories / "linked"
     linked.symlink_to(tmp_path, target_is_directory=True)
-    permitted_folder = shared.repositories / "inside"
+    permitted_folder = shared_stack.repositories / "inside"
     permitted_folder.mkdir()
     (permitted_folder / "leak.json").symlink_to(tmp_path / "secret.json")
     (permitted_folder / "leak").symlink_to(tmp_path, target_is_directory=True)
@@ -205,8 +205,8 @@ async def test_an_impossible_sync_is_refused_immediately(user: Client) -> None:
 
 async def test_one_repository_owns_the_instance(user: Client) -> None:
     """One of twelve concurrent requests creates the repository that owns the instance; the others are refused with its name."""
-    expected = [repository(f"instance-{index}", "instance", target="instance") for index in range(12)]
-    responses = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in expected))
+    repositories = [repository(f"instance-{index}", "instance", target="instance") for index in range(12)]
+    responses = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in repositories))
     (winner,) = [body["metadata"]["name"] for status, body, _ in responses if status == 201]
     for status, body, _ in responses:
         if status != 201:
@@ -221,9 +221,9 @@ async def test_one_of_concurrent_creations_of_a_name_succeeds(user: Client) -> N
     assert sorted(status for status, _, _ in responses) == [201] + [409] * 11
 
 
-async def test_concurrent_requests_for_a_sync_share_jobs(shared: Stack, user: Client) -> None:
+async def test_concurrent_requests_for_a_sync_share_jobs(shared_stack: Stack, user: Client) -> None:
     """Forty concurrent requests for the same sync are accepted, share fewer jobs, and all of these succeed."""
-    dashboard_files.make_team(shared.repositories / "popular")
+    dashboard_files.make_team(shared_stack.repositories / "popular")
     await user.create_repository("popular", "popular")
     jobs = await asyncio.gather(*(user.sync("popular") for _ in range(40)))
     names = {job["metadata"]["name"] for job in jobs}
@@ -232,9 +232,9 @@ async def test_concurrent_requests_for_a_sync_share_jobs(shared: Stack, user: Cl
         assert (await user.wait_for_job(job))["status"]["state"] == "success"
 
 
-async def test_a_request_without_valid_credentials_is_refused(shared: Stack) -> None:
+async def test_a_request_without_valid_credentials_is_refused(shared_stack: Stack) -> None:
     """Missing, wrong and unreadable credentials get a 401 that says how to authenticate, in the shape of the API."""
-    async with Client(shared.address, authorization=None) as anonymous:
+    async with Client(shared_stack.address, authorization=None) as anonymous:
         for path, field in ((DASHBOARDS, "kind"), ("/api/ds/query", "message")):
             method = "POST" if path.startswith("/api/") else "GET"
             for header in ({}, {"Authorization": "Basic !"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer x"}):

@@ -16,16 +16,18 @@ from tests.acceptance.records import Records
 from tests.proxies.tcp_proxy import TcpProxy
 from tests.servers import rabbitmq
 
-Act = Callable[[], Awaitable[None]]
+AsyncAction = Callable[[], Awaitable[None]]
 
 #: The gateway waits 3 s for a worker to check the repository, then records the submission without a check.
-QUICK_SECONDS = 4.5
+MAX_RESPONSE_SECONDS = 4.5
 #: A query waits for the broker until its deadline, since the broker may return before it.
 QUERY_SECONDS = "2"
 
 
-async def check_broker_outage(stack: Stack, records: Records, broker_url: str, stop_broker: Act, restore_broker: Act) -> None:
-    """Check the behaviour of this module for one way in which the broker fails and returns."""
+async def check_broker_outage(
+    stack: Stack, records: Records, broker_url: str, stop_broker: AsyncAction, restore_broker: AsyncAction
+) -> None:
+    """Check what services do while the broker fails, by ``stop_broker``, and after it returns."""
     async with Client(stack.address) as client:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
@@ -35,9 +37,9 @@ async def check_broker_outage(stack: Stack, records: Records, broker_url: str, s
 
         await stop_broker()
         await asyncio.gather(*(service.event("broker_lost") for service in stack.services))
-        async with asyncio.timeout(QUICK_SECONDS):
+        async with asyncio.timeout(MAX_RESPONSE_SECONDS):
             job = await client.sync("team")
-        await check_down(client)
+        await check_degraded(client)
 
         await restore_broker()
         assert (await client.wait_for_job(job))["status"]["state"] == "success"
@@ -50,7 +52,7 @@ async def check_broker_outage(stack: Stack, records: Records, broker_url: str, s
         assert [service.pid for service in stack.services if service.is_running] == pids
 
 
-async def check_down(client: Client) -> None:
+async def check_degraded(client: Client) -> None:
     """Check that calls which need the broker fail in the shape of their API, and that others succeed."""
     status, text, _ = await client.response("GET", "/readyz")
     assert status == 503
@@ -60,7 +62,7 @@ async def check_down(client: Client) -> None:
     await client.call("GET", "/api/health")
     # All dashboards of the repository ``team`` (``make_team``).
     assert len(await client.dashboards()) == 21
-    async with asyncio.timeout(QUICK_SECONDS):
+    async with asyncio.timeout(MAX_RESPONSE_SECONDS):
         status, body, headers = await client.response("POST", "/api/ds/query", json=QUERY)
     assert status == 503, body
     assert int(headers["Retry-After"]) >= 1
@@ -111,7 +113,7 @@ async def test_a_running_sync_needs_no_broker(make_stack: MakeStack, records: Re
         assert [job["attempts"] for job in await records.jobs()] == [1, 1]
 
 
-async def test_processes_stop_while_the_broker_is_away(make_stack: MakeStack, broker_proxy: TcpProxy) -> None:
+async def test_processes_stop_during_an_outage_of_the_broker(make_stack: MakeStack, broker_proxy: TcpProxy) -> None:
     """SIGTERM ends each process within seconds with status 0 although the broker is unreachable; the loss is logged once."""
     stack = await make_stack(broker=broker_proxy.url).start()
     await broker_proxy.disconnect()

@@ -17,7 +17,7 @@ from tests.acceptance.records import open_records
 from tests.proxies.tcp_proxy import TcpProxy
 from tests.servers import databases, postgres
 
-Act = Callable[[], Awaitable[None]]
+AsyncAction = Callable[[], Awaitable[None]]
 
 REPOSITORY = f"{PROVISIONING}/repositories/team"
 LOCAL = {"title": "New", "workflows": [], "type": "local", "local": {"path": "new"}, "sync": {"enabled": True, "target": "folder"}}
@@ -44,11 +44,13 @@ ROUTES: list[tuple[str, str, object]] = [
 ]
 UNKNOWN_LOGIN = {"Authorization": aiohttp.encode_basic_auth("unknown", "wrong")}
 #: A request waits for a database connection for at most 5 s.
-QUICK_SECONDS = 6.0
+MAX_RESPONSE_SECONDS = 6.0
 
 
-async def check_database_outage(stack: Stack, database_url: str, broker_url: str, stop_database: Act, restore_database: Act) -> None:
-    """Check the behaviour of this module for one way in which the database fails and returns."""
+async def check_database_outage(
+    stack: Stack, database_url: str, broker_url: str, stop_database: AsyncAction, restore_database: AsyncAction
+) -> None:
+    """Check what services do while the database fails, by ``stop_database``, and after it returns."""
     async with Client(stack.address) as client, Submitter(broker_url) as submitter:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
@@ -61,7 +63,7 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
         assert status == 200, f"the identity was known a moment ago: {response}"
         for method, path, body in ROUTES:
             await check_refused(client, method, path, body)
-        await check_down(client)
+        await check_degraded(client)
         await submitter.publish(JOB_SPEC | {"repository": "team"}, message_id="kept", correlation_id="kept", reply=True)
         await stack.gateway.event("submission_delayed")
 
@@ -80,7 +82,7 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
 
 async def check_refused(client: Client, method: str, path: str, request_body: object) -> None:
     """Check for a 503 with Retry-After, as a Status that names the database but not its address."""
-    async with asyncio.timeout(QUICK_SECONDS):
+    async with asyncio.timeout(MAX_RESPONSE_SECONDS):
         status, body, headers = await client.response(method, path, json=request_body)
     assert status == 503, f"{method} {path}: {status} {body}"
     assert int(headers["Retry-After"]) >= 1
@@ -89,7 +91,7 @@ async def check_refused(client: Client, method: str, path: str, request_body: ob
     assert "127.0.0.1" not in body["message"]
 
 
-async def check_down(client: Client) -> None:
+async def check_degraded(client: Client) -> None:
     """Check that the probes name the database, and that an unknown credential gets 503 instead of 401."""
     status, text, _ = await client.response("GET", "/readyz")
     assert status == 503
@@ -144,7 +146,7 @@ async def test_a_sync_survives_a_short_outage_of_the_database(make_stack: MakeSt
         assert await records.generations() == once
 
 
-async def test_processes_stop_while_the_database_is_away(make_stack: MakeStack, database_proxy: TcpProxy) -> None:
+async def test_processes_stop_during_an_outage_of_the_database(make_stack: MakeStack, database_proxy: TcpProxy) -> None:
     """SIGTERM ends each process within seconds with status 0 although nothing can be written."""
     stack = await make_stack(database=database_proxy.url).start()
     await database_proxy.disconnect()

@@ -15,7 +15,7 @@ CLIENTS = 4
 
 
 def large_query() -> dict[str, Any]:
-    """Return a query whose response of some 10 MB exceeds the buffers between a worker and a client that does not read."""
+    """Return a query whose response of about 10 MB exceeds the buffers between a worker and a client that does not read."""
     fields = [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]
     frame = {"schema": {"fields": fields}, "data": {"values": [list(range(POINTS)), list(range(POINTS))]}}
     source = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "hide": True}

@@ -25,12 +25,12 @@ async def test_the_job_of_a_worker_killed_during_a_fetch_succeeds(make_stack: Ma
         stack = await make_stack(
             JOB_LEASE_SECONDS="1.5", DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8"
         ).start_without_queries()
-        requested, finished = asyncio.Event(), asyncio.Event()
+        fetch_requested, may_finish = asyncio.Event(), asyncio.Event()
 
         async def wait(request: web.Request) -> web.StreamResponse | None:
             if b"command=fetch" in await request.read():
-                requested.set()
-                await finished.wait()
+                fetch_requested.set()
+                await may_finish.wait()
             return None
 
         server.fault = wait
@@ -40,16 +40,16 @@ async def test_the_job_of_a_worker_killed_during_a_fetch_succeeds(make_stack: Ma
             await client.call("POST", f"{PROVISIONING}/repositories", status=201, json={"metadata": {"name": "team"}, "spec": spec})
             job = await client.sync("team")
             for _ in range(2):
-                await asyncio.wait_for(requested.wait(), 30)
-                requested.clear()
+                await asyncio.wait_for(fetch_requested.wait(), 30)
+                fetch_requested.clear()
                 await stack.jobs_worker.kill()
-                (copy,) = [folder for folder in (tmp_path / "data" / "git").iterdir() if folder.is_dir()]
-                (copy / "packed-refs.lock").touch()
-                (copy / "objects" / "pack" / "tmp_pack_left").write_bytes(b"x" * 1000)
+                (mirror,) = [folder for folder in (tmp_path / "data" / "git").iterdir() if folder.is_dir()]
+                (mirror / "packed-refs.lock").touch()
+                (mirror / "objects" / "pack" / "tmp_pack_left").write_bytes(b"x" * 1000)
                 await stack.add_jobs_worker()
-            await asyncio.wait_for(requested.wait(), 30)
+            await asyncio.wait_for(fetch_requested.wait(), 30)
             server.fault = None
-            finished.set()
+            may_finish.set()
             ended_job = await client.wait_for_job(job)
             assert ended_job["status"]["state"] == "success", ended_job
             assert sorted(await client.dashboards()) == sorted(names)

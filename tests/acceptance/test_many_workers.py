@@ -16,25 +16,25 @@ NAMES = [f"team-{number:02}" for number in range(60)]
 
 def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
     """Raise AssertionError if two jobs of a repository overlap in the feed; return the number of jobs that started."""
-    at_work: dict[str, str] = {}
+    working_jobs: dict[str, str] = {}
     started_jobs = 0
     for change in feed:
         repository, job = change["repository"], change["name"]
-        if change["state"] == "working" and at_work.get(repository) != job:
-            assert repository not in at_work, f"{job} was at work beside {at_work[repository]}"
-            at_work[repository] = job
+        if change["state"] == "working" and working_jobs.get(repository) != job:
+            assert repository not in working_jobs, f"{job} was working at the same time as {working_jobs[repository]}"
+            working_jobs[repository] = job
             started_jobs += 1
-        elif change["state"] != "working" and at_work.get(repository) == job:
-            del at_work[repository]
-    assert not at_work
+        elif change["state"] != "working" and working_jobs.get(repository) == job:
+            del working_jobs[repository]
+    assert not working_jobs
     return started_jobs
 
 
 async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, records: Records, amqp_url: str) -> None:
     """Syncs of all repositories are requested three times. Jobs of one repository never overlap, all succeed, and none remains."""
     stack = await make_stack().start_without_queries()
-    first = stack.jobs_worker
-    second = await stack.add_jobs_worker()
+    first_worker = stack.jobs_worker
+    second_worker = await stack.add_jobs_worker()
     await stack.add_gateway()
     async with Client(stack.address) as client, Submitter(amqp_url) as submitter:
         for name in NAMES:
@@ -50,6 +50,6 @@ async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, recor
         assert {(job["state"], job["attempts"]) for job in jobs} == {("success", 1)}
         assert check_one_at_a_time(await records.job_feed()) == len(jobs)
         assert await records.additions() == {f"{name}-{index}": 1 for name in NAMES for index in range(5)}
-        assert len(await client.dashboards()) == 300
-    for worker in (first, second):
+        assert len(await client.dashboards()) == len(NAMES) * 5
+    for worker in (first_worker, second_worker):
         assert worker.logged_events("job_ended"), "one worker did all the work"

@@ -18,11 +18,11 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
     """An event is sent again if its worker was killed before it recorded the delivery, and never after the record."""
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server, receiving() as receiver:
-        work_tree, never = server.create_repository("team.git"), asyncio.Event()
+        work_tree, end_of_test = server.create_repository("team.git"), asyncio.Event()
         work_tree.commit({"a.json": '{"uid": "a", "title": "A", "panels": []}'})
 
         async def hang(_: ReceivedRequest) -> web.StreamResponse:
-            await never.wait()
+            await end_of_test.wait()
             return web.Response(status=204)
 
         receiver.respond = hang
@@ -40,13 +40,13 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
             body = {"metadata": {"name": "team"}, "spec": spec, "secure": secure}
             await client.call("POST", f"{PROVISIONING}/repositories", status=201, json=body)
             await client.sync_and_wait("team")
-            first = await receiver.next()
+            first_request = await receiver.next()
             await stack.jobs_worker.kill()
             receiver.respond = accept
             await _end_leases(database_url)
             await stack.add_jobs_worker()
-            repeated = await receiver.next()
-            assert (repeated.id, repeated.body) == (first.id, first.body)
+            repeated_request = await receiver.next()
+            assert (repeated_request.id, repeated_request.body) == (first_request.id, first_request.body)
 
             async def is_recorded() -> bool:
                 status = (await client.call("GET", f"{PROVISIONING}/repositories/team"))["status"]
@@ -58,9 +58,9 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
             await stack.add_jobs_worker()
             work_tree.commit({"a.json": '{"uid": "a", "title": "B", "panels": []}'})
             await client.sync_and_wait("team")
-            other = await receiver.next()
-            assert other.event["type"] == "io.dashwright.repository.sync.success"
-            assert [request.id for request in receiver.received] == [first.id, first.id, other.id]
+            next_request = await receiver.next()
+            assert next_request.event["type"] == "io.dashwright.repository.sync.success"
+            assert [request.id for request in receiver.received] == [first_request.id, first_request.id, next_request.id]
 
 
 async def _end_leases(database_url: str) -> None:

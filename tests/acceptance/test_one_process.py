@@ -39,7 +39,7 @@ class Installation:
         self._started.append(Service("dashwright", default_settings | settings, "serve"))
         return self._started[-1]
 
-    async def serving(self, **settings: str) -> Service:
+    async def start_service(self, **settings: str) -> Service:
         return await self.service(**settings).start(until=LISTENING)
 
     async def close(self) -> None:
@@ -50,20 +50,20 @@ class Installation:
 
 @pytest.fixture
 async def new_installation() -> AsyncIterator[Installation]:
-    """Create an empty data directory."""
-    async with opened(data_directories.create_empty()) as installation:
+    """Create an empty data directory, on which the first start creates a database."""
+    async with installation_at(data_directories.create_empty()) as installation:
         yield installation
 
 
 @pytest.fixture
 async def installation() -> AsyncIterator[Installation]:
-    """Create a data directory whose database is created, since that takes seconds."""
-    async with opened(data_directories.create_with_cluster()) as installation:
+    """Copy a data directory that has a database already, because the creation of one takes seconds."""
+    async with installation_at(data_directories.create_with_cluster()) as installation:
         yield installation
 
 
 @asynccontextmanager
-async def opened(data: Path) -> AsyncIterator[Installation]:
+async def installation_at(data: Path) -> AsyncIterator[Installation]:
     installation = Installation(data)
     yield installation
     await installation.close()
@@ -83,7 +83,7 @@ class Process(NamedTuple):
     program: str
 
     @classmethod
-    def running(cls) -> list[Self]:
+    def list_running(cls) -> list[Self]:
         """Return all running processes. Zombies are excluded: they have ended."""
         processes = []
         for file in Path("/proc").glob("[0-9]*/stat"):
@@ -95,24 +95,24 @@ class Process(NamedTuple):
         return processes
 
 
-def family(pid: int) -> set[Process]:
+def process_tree(pid: int) -> set[Process]:
     """Return a process and all its descendants."""
-    running = Process.running()
+    running = Process.list_running()
     processes: set[Process] = set()
-    members = {process for process in running if process.pid == pid}
-    while members - processes:
-        processes |= members
+    new_members = {process for process in running if process.pid == pid}
+    while new_members - processes:
+        processes |= new_members
         pids = {process.pid for process in processes}
-        members = processes | {process for process in running if process.parent in pids}
+        new_members = processes | {process for process in running if process.parent in pids}
     return processes
 
 
-async def all_ended(processes: set[Process]) -> None:
+async def wait_for_end(processes: set[Process]) -> None:
     """Wait until none of the processes is running. A process that lost its parent may need a moment to end."""
-    one_by_one = {(process.pid, process.started) for process in processes}
+    identities = {(process.pid, process.started) for process in processes}
 
     async def none_is_running() -> bool:
-        return one_by_one.isdisjoint((process.pid, process.started) for process in Process.running())
+        return identities.isdisjoint((process.pid, process.started) for process in Process.list_running())
 
     await wait_until(none_is_running, seconds=10)
 
@@ -123,7 +123,7 @@ async def test_data_survives_a_restart(new_installation: Installation) -> None:
     The key of stored secrets is kept next to the database, readable by its owner only.
     """
     names = dashboard_files.make_team(new_installation.repositories / "team")
-    first = await new_installation.serving()
+    first = await new_installation.start_service()
     async with client_of(first) as client:
         await client.create_repository("team", "team")
         assert (await client.sync_and_wait("team"))["message"] == "completed successfully"
@@ -133,22 +133,22 @@ async def test_data_survives_a_restart(new_installation: Installation) -> None:
         source = {"name": "p", "type": "prometheus", "secureJsonData": {"basicAuthPassword": "hunter22"}}
         await client.call("POST", "/api/datasources", json=source)
     key = new_installation.data / "secret.key"
-    created = key.read_text()
+    key_text = key.read_text()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    processes = family(first.pid)
+    processes = process_tree(first.pid)
     assert len(processes) > 2
     assert await first.stop() == 0
-    await all_ended(processes)
+    await wait_for_end(processes)
     assert len(first.output) == 1
     assert first.output[0].startswith(f"Dashwright serves at {first.logged_events(LISTENING)[0]['address']} ")
 
     async with asyncio.timeout(30):
-        second = await new_installation.serving()
+        second = await new_installation.start_service()
     async with client_of(second) as client:
         assert await client.dashboards() == before
         assert (await client.sync_and_wait("team"))["message"] == "no changes to sync"
     assert await second.interrupt() == 0
-    assert key.read_text() == created
+    assert key.read_text() == key_text
     assert not second.logged_events("secrets_of_another_key")
     for service in (first, second):
         check_lines(service)
@@ -156,11 +156,11 @@ async def test_data_survives_a_restart(new_installation: Installation) -> None:
 
 async def test_a_self_signed_certificate_is_served(installation: Installation) -> None:
     """With ``TLS=self-signed`` the printed address is https, and clients that trust the generated certificate are served."""
-    service = await installation.serving(TLS="self-signed")
+    service = await installation.start_service(TLS="self-signed")
     address = service.logged_events(LISTENING)[0]["address"]
     assert address.startswith("https://")
-    trusting = ssl.create_default_context(cafile=installation.data / "tls" / "certificate.pem")
-    async with ClientSession() as session, session.get(f"{address}/api/health", ssl=trusting) as response:
+    tls_context = ssl.create_default_context(cafile=installation.data / "tls" / "certificate.pem")
+    async with ClientSession() as session, session.get(f"{address}/api/health", ssl=tls_context) as response:
         assert response.status == 200
     assert await service.stop() == 0
     assert service.output[0].startswith(f"Dashwright serves at {address} ")
@@ -169,34 +169,34 @@ async def test_a_self_signed_certificate_is_served(installation: Installation) -
 async def test_a_killed_system_continues_its_jobs(installation: Installation) -> None:
     """After SIGKILL during a sync the next start completes running and pending jobs, and no process of the first is left."""
     names = dashboard_files.make_many(installation.repositories / "many", 300)
-    dashboard_files.make_team(installation.repositories / "team")
-    killed = await installation.serving(JOB_SLOTS="1")
+    names += dashboard_files.make_team(installation.repositories / "team")
+    killed = await installation.start_service(JOB_SLOTS="1")
     async with client_of(killed) as client:
         await client.create_repository("many", "many")
         await client.create_repository("team", "team")
         jobs = [await client.sync("many"), await client.sync("team")]
         await killed.event("job_started")
-        processes = family(killed.pid)
+        processes = process_tree(killed.pid)
         await killed.kill()
-    second = await installation.serving()
-    await all_ended(processes)
+    second = await installation.start_service()
+    await wait_for_end(processes)
     async with client_of(second) as client:
         for job in jobs:
             assert (await client.wait_for_job(job))["status"]["state"] == "success"
-        assert len(await client.dashboards()) == len(names) + 21
+        assert len(await client.dashboards()) == len(names)
 
 
 async def test_ctrl_c_stops_every_process(installation: Installation) -> None:
     """SIGINT to the process group during a sync ends the system with status 0, and no process is left."""
     dashboard_files.make_many(installation.repositories / "many", 300)
-    service = await installation.serving(SHUTDOWN_SECONDS="5")
+    service = await installation.start_service(SHUTDOWN_SECONDS="5")
     async with client_of(service) as client:
         await client.create_repository("many", "many")
         await client.sync("many")
         await service.event("job_started")
-    processes = family(service.pid)
+    processes = process_tree(service.pid)
     assert await service.interrupt() == 0
-    await all_ended(processes)
+    await wait_for_end(processes)
     check_lines(service)
 
 
@@ -204,20 +204,20 @@ async def test_a_start_can_be_interrupted(new_installation: Installation) -> Non
     """SIGTERM during the creation of the database ends the process with status 0 and leaves no process; the next start serves."""
     service = await new_installation.service().launch()
     await wait_until(lambda: _has_children(service))
-    processes = family(service.pid)
+    processes = process_tree(service.pid)
     service.send(signal.SIGTERM)
     assert await service.wait(seconds=20) == 0
-    await all_ended(processes)
-    await new_installation.serving()
+    await wait_for_end(processes)
+    await new_installation.start_service()
 
 
 async def _has_children(service: Service) -> bool:
-    return len(family(service.pid)) > 1
+    return len(process_tree(service.pid)) > 1
 
 
 async def test_a_data_folder_in_use_is_refused(installation: Installation) -> None:
     """A second start on the folder of a running system is refused with one sentence that says what to do; the first continues."""
-    first = await installation.serving()
+    first = await installation.start_service()
     second = await installation.service().launch()
     assert await second.wait() == 1
     (text,) = [event["text"] for event in second.events if event["event"] == "text"]
@@ -239,6 +239,6 @@ async def test_a_long_backlog_is_resumed_at_the_start(
         await client.sync("team")
     assert await stack.gateway.stop() == 0
     await records.clone_pending_job(BACKLOG)
-    await installation.serving(DATABASE_URL=database_url)
+    await installation.start_service(DATABASE_URL=database_url)
     await wait_until(records.all_jobs_ended, seconds=90)
     assert {job["state"] for job in await records.jobs()} == {"success"}

@@ -25,14 +25,14 @@ WRONG_CREDENTIALS = aiohttp.encode_basic_auth("admin", "wrong")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def submitter(shared: Stack) -> AsyncIterator[Submitter]:
-    async with Submitter(shared.amqp_url) as opened:
+async def submitter(shared_stack: Stack) -> AsyncIterator[Submitter]:
+    async with Submitter(shared_stack.amqp_url) as opened:
         yield opened
 
 
-async def create_repositories(shared: Stack, user: Client, *names: str) -> None:
+async def create_repositories(shared_stack: Stack, user: Client, *names: str) -> None:
     for name in names:
-        dashboard_files.write(shared.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
+        dashboard_files.write(shared_stack.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
         await user.create_repository(name, name)
 
 
@@ -49,9 +49,9 @@ async def jobs_of(user: Client, repository: str) -> list[Any]:
     return jobs
 
 
-async def test_each_form_of_a_submission_gets_its_reply(shared: Stack, user: Client, submitter: Submitter) -> None:
+async def test_each_form_of_a_submission_gets_its_reply(shared_stack: Stack, user: Client, submitter: Submitter) -> None:
     """The reply to a JobSpec or a Job is a pending Job, and to a list a JobList in its order; all jobs run."""
-    await create_repositories(shared, user, "spec", "whole", "list-a", "list-b")
+    await create_repositories(shared_stack, user, "spec", "whole", "list-a", "list-b")
     single = await submitter.submit(job_spec("spec"))
     assert (single["kind"], single["status"], single["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
     job = {"kind": "Job", "apiVersion": single["apiVersion"], "metadata": {}, "spec": job_spec("whole")}
@@ -65,19 +65,19 @@ async def test_each_form_of_a_submission_gets_its_reply(shared: Stack, user: Cli
         assert (await user.wait_for_job(submitted))["status"]["state"] == "success"
 
 
-async def test_a_list_with_a_bad_item_creates_no_job(shared: Stack, user: Client, submitter: Submitter) -> None:
+async def test_a_list_with_a_bad_item_creates_no_job(shared_stack: Stack, user: Client, submitter: Submitter) -> None:
     """Every fault of every item is a cause with the item's index, and no job is created."""
-    await create_repositories(shared, user, "innocent")
-    refusal = await submitter.submit([job_spec("innocent"), job_spec("nowhere"), {"repository": "innocent"}, 7])
+    await create_repositories(shared_stack, user, "valid")
+    refusal = await submitter.submit([job_spec("valid"), job_spec("nowhere"), {"repository": "valid"}, 7])
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", 422)
     assert causes(refusal) == [("[2].action", "FieldValueRequired"), ("[3]", "FieldValueTypeInvalid")]
-    refusal = await submitter.submit([job_spec("innocent"), job_spec("nowhere")])
+    refusal = await submitter.submit([job_spec("valid"), job_spec("nowhere")])
     assert causes(refusal) == [("[1].repository", "FieldValueNotFound")]
-    assert await jobs_of(user, "innocent") == []
+    assert await jobs_of(user, "valid") == []
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "says"),
+    ("body", "code", "reason"),
     [
         (b'{"action": ', 400, "not JSON"),
         (b"\xff\xfe", 400, "not JSON"),
@@ -99,11 +99,11 @@ async def test_a_list_with_a_bad_item_creates_no_job(shared: Stack, user: Client
         (b"[" * 100_000, 400, "not JSON"),
     ],
 )
-async def test_an_invalid_submission_is_refused_with_the_reason(submitter: Submitter, body: object, code: int, says: str) -> None:
+async def test_an_invalid_submission_is_refused_with_the_reason(submitter: Submitter, body: object, code: int, reason: str) -> None:
     """The reply to an invalid submission is a Status with the reason."""
     refusal = await submitter.submit(body)
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", code), refusal
-    assert says in refusal["message"]
+    assert reason in refusal["message"]
 
 
 @pytest.mark.parametrize(("size", "code"), [(1_000_000, 422), (8_000_000, 413)])
@@ -116,12 +116,12 @@ async def test_a_very_large_body_is_refused_with_a_short_message(submitter: Subm
     assert len(refusal["message"]) < 1000
 
 
-async def test_the_authorization_header_decides_the_user(shared: Stack, user: Client, submitter: Submitter) -> None:
+async def test_the_authorization_header_decides_the_user(shared_stack: Stack, user: Client, submitter: Submitter) -> None:
     """A valid authorization header submits as its user, and an invalid one gets 401.
 
     Without the header, the submitter is the queue identity of the namespace.
     """
-    await create_repositories(shared, user, "identified")
+    await create_repositories(shared_stack, user, "identified")
     assert (await submitter.submit(job_spec("identified"), authorization=VALID_CREDENTIALS))["kind"] == "Job"
     assert (await submitter.submit(job_spec("identified")))["kind"] == "Job"
     for header in (WRONG_CREDENTIALS, "Basic !!!", "Bearer nothing"):
@@ -136,9 +136,9 @@ async def test_an_unknown_namespace_is_refused(submitter: Submitter, namespace: 
     assert refusal["code"] == (404 if namespace == "org-99" else 400), refusal
 
 
-async def test_one_message_id_is_one_submission(shared: Stack, user: Client, submitter: Submitter) -> None:
+async def test_one_message_id_is_one_submission(shared_stack: Stack, user: Client, submitter: Submitter) -> None:
     """A repeated message gets the same job, even after it ended; the same id with another body is refused."""
-    await create_repositories(shared, user, "once")
+    await create_repositories(shared_stack, user, "once")
     name = str(uuid.uuid4())
     first = await submitter.submit(job_spec("once"), message_id=name)
     await user.wait_for_job(first)
@@ -149,10 +149,10 @@ async def test_one_message_id_is_one_submission(shared: Stack, user: Client, sub
     assert len(await jobs_of(user, "once")) == 1
 
 
-async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: Client, submitter: Submitter) -> None:
+async def test_two_gateways_create_one_job_for_one_message(shared_stack: Stack, user: Client, submitter: Submitter) -> None:
     """Twenty copies of a message, consumed by two gateways concurrently, create one job, and every reply contains it."""
-    await create_repositories(shared, user, "copied")
-    second = await shared.add_gateway()
+    await create_repositories(shared_stack, user, "copied")
+    second = await shared_stack.add_gateway()
     name = str(uuid.uuid4())
     responses = await asyncio.gather(*(submitter.submit(job_spec("copied"), message_id=name) for _ in range(20)))
     assert len({response["metadata"]["uid"] for response in responses}) == 1
@@ -161,18 +161,18 @@ async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: 
     assert await second.stop() == 0
 
 
-async def test_a_refusal_without_reply_to_is_dead_lettered(shared: Stack, submitter: Submitter, user: Client) -> None:
+async def test_a_refusal_without_reply_to_is_dead_lettered(shared_stack: Stack, submitter: Submitter, user: Client) -> None:
     """A refused submission without reply_to is stored as a dead letter with its reason."""
     await submitter.publish(job_spec("also-missing"))
-    letter = await wait_for_letter(shared.gateway, user, "also-missing")
+    letter = await wait_for_letter(shared_stack.gateway, user, "also-missing")
     assert letter["spec"]["routingKey"] == "submit.default"
 
 
-async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> None:
+async def test_the_example_runs_as_documented(shared_stack: Stack, user: Client) -> None:
     """examples/queue/submit.py prints the pending job of the given repository."""
-    await create_repositories(shared, user, "examples")
+    await create_repositories(shared_stack, user, "examples")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, ROOT / "examples/queue/submit.py", shared.amqp_url, "examples", stdout=asyncio.subprocess.PIPE
+        sys.executable, ROOT / "examples/queue/submit.py", shared_stack.amqp_url, "examples", stdout=asyncio.subprocess.PIPE
     )
     output, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
@@ -181,15 +181,15 @@ async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> No
     assert (await user.wait_for_job(job))["status"]["state"] == "success"
 
 
-async def test_the_example_of_a_batch_runs_as_documented(shared: Stack, user: Client) -> None:
+async def test_the_example_of_a_batch_runs_as_documented(shared_stack: Stack, user: Client) -> None:
     """examples/queue/submit_batch.py prints the verdict on each item. A second run adds nothing, and the batch runs."""
-    await create_repositories(shared, user, "first", "second")
+    await create_repositories(shared_stack, user, "first", "second")
     batches = "/apis/jobs.dashwright.io/v0alpha1/namespaces/default/batches"
     for status in ("accepted", "duplicate"):
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             ROOT / "examples/queue/submit_batch.py",
-            shared.amqp_url,
+            shared_stack.amqp_url,
             "example",
             "first",
             "second",
@@ -210,27 +210,27 @@ async def test_the_example_of_a_batch_runs_as_documented(shared: Stack, user: Cl
     assert event["object"]["status"]["counts"]["success"] == 2
 
 
-async def test_replies_are_as_the_asyncapi_document_describes(shared: Stack, user: Client, submitter: Submitter) -> None:
+async def test_replies_are_as_the_asyncapi_document_describes(shared_stack: Stack, user: Client, submitter: Submitter) -> None:
     """The reply to each example of ``/asyncapi.json`` matches one of the replies of its operation; all six replies occur."""
-    await create_repositories(shared, user, "team", "shop")
-    described = await user.call("GET", "/asyncapi.json")
-    components, received_messages = described["components"], set()
-    for operation in described["operations"].values():
+    await create_repositories(shared_stack, user, "team", "shop")
+    document = await user.call("GET", "/asyncapi.json")
+    components, received_messages = document["components"], set()
+    for operation in document["operations"].values():
         if "reply" not in operation:
             continue
-        replies = [components["messages"][_last(message)] for message in operation["reply"]["messages"]]
+        replies = [components["messages"][_message_name(message)] for message in operation["reply"]["messages"]]
         validators = {
             reply["title"]: jsonschema_rs.Draft7Validator({"allOf": [reply["payload"]], "components": components}) for reply in replies
         }
         for message in operation["messages"]:
-            for example in components["messages"][_last(message)]["examples"]:
+            for example in components["messages"][_message_name(message)]["examples"]:
                 reply = await submitter.submit(example["payload"], **{"authorization": VALID_CREDENTIALS} | example.get("headers", {}))
                 received_messages.update(matching := [title for title, validator in validators.items() if validator.is_valid(reply)])
                 assert matching == [reply["kind"]], reply
     assert received_messages == {"Job", "JobList", "Evaluation", "Batch", "BatchSubmission", "Status"}
 
 
-def _last(message: Any) -> str:
+def _message_name(message: Any) -> str:
     """Return the name of a message of a channel, which is also its name among the components."""
     name: str = message["$ref"].rpartition("/")[2]
     return name

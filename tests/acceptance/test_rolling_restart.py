@@ -56,7 +56,7 @@ class Load:
 
 
 async def test_no_request_fails_and_no_job_is_lost(make_stack: MakeStack, records: Records) -> None:
-    """Two gateways and the workers are replaced one after the other. Each ends with status 0, and every job succeeds the first time."""
+    """While gateways and workers are replaced one by one, each ends with status 0, and every job succeeds at its first attempt."""
     stack = make_stack(DRAIN_SECONDS="0.5")
     for name in REPOSITORIES:
         dashboard_files.write(stack.repositories / name / "one.json", dashboard_files.classic(f"{name}-one", name))
@@ -65,13 +65,13 @@ async def test_no_request_fails_and_no_job_is_lost(make_stack: MakeStack, record
     async with Balancer() as balancer:
         await balancer.add(stack.address)
         await balancer.add((await stack.add("dashwright-api")).address)
-        old = [*stack.services]
-        async with Client(balancer.address) as setup:
+        old_services = [*stack.services]
+        async with Client(balancer.address) as client:
             for name in REPOSITORIES:
-                await setup.create_repository(name, name)
+                await client.create_repository(name, name)
         clients = [Client(balancer.address) for _ in range(CLIENTS)]
         loads = [asyncio.create_task(load.run(client, number)) for number, client in enumerate(clients)]
-        for service in old:
+        for service in old_services:
             successor = await stack.add(service.name)
             if successor.address:
                 await balancer.add(successor.address)

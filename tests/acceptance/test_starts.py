@@ -46,19 +46,19 @@ async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong_sett
 
 
 @pytest.mark.parametrize(
-    ("missing", "event", "fields", "name"),
+    ("missing_url", "event", "fields", "name"),
     [
         *(("AMQP_URL", "broker_not_reached", {}, name) for name in SERVICES),
         *(("DATABASE_URL", "waiting_at_start", {"what": "database"}, name) for name in SERVICES[:2]),
     ],
 )
 async def test_a_missing_server_ends_the_start(
-    database_url: str, amqp_url: str, missing: str, event: str, fields: dict[str, Any], name: str
+    database_url: str, amqp_url: str, missing_url: str, event: str, fields: dict[str, Any], name: str
 ) -> None:
     """Without its server, a service logs that it waits. It ends with status 1 and one line that has the address, but not the password."""
     settings = {"DATABASE_URL": database_url, "AMQP_URL": amqp_url, "START_SECONDS": "2", "SECRET_KEY": KEY}
     unreachable = {"DATABASE_URL": f"postgresql://user:hunter22@{CLOSED_PORT}/d", "AMQP_URL": f"amqp://user:hunter22@{CLOSED_PORT}/"}
-    settings[missing] = unreachable[missing]
+    settings[missing_url] = unreachable[missing_url]
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
     status, errors = await run_to_end(service)
     assert (status, len(errors)) == (1, 1), service.lines

@@ -47,7 +47,7 @@ async def test_a_sync_follows_the_files_of_a_folder(stack: Stack, client: Client
 
 
 async def test_a_bad_file_does_not_stop_the_others(stack: Stack, client: Client) -> None:
-    """A broken file is an error in the summary while other files are synced; of two files with one name, one is an error."""
+    """A broken file is an error in the summary, as is one of two files with the same name. The other files are synced."""
     root = stack.repositories / "mixed"
     dashboard_files.write(root / "good.json", dashboard_files.classic("good", "Good"))
     (root / "broken.json").write_text('{"title": ')
@@ -58,10 +58,10 @@ async def test_a_bad_file_does_not_stop_the_others(stack: Stack, client: Client)
     status = await client.sync_and_wait("mixed")
     assert (status["state"], status["message"]) == ("error", "completed with errors")
     assert counts(status, "dashboards") == {"total": 5, "create": 2, "write": 2, "error": 3}
-    complaints = "\n".join(status["errors"])
-    assert "broken.json" in complaints
-    assert "broken.yaml" in complaints
-    assert "duplicate resource name: twin" in complaints
+    errors = "\n".join(status["errors"])
+    assert "broken.json" in errors
+    assert "broken.yaml" in errors
+    assert "duplicate resource name: twin" in errors
     assert sorted(await client.dashboards()) == ["good", "twin"]
 
 

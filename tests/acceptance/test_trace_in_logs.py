@@ -15,38 +15,38 @@ def events_of_trace(service: Service, trace_id: str) -> list[str]:
     return [str(event["event"]) for event in service.events if event.get("trace_id") == trace_id]
 
 
-async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Client) -> None:
+async def test_a_sync_is_one_trace_in_gateway_and_worker(shared_stack: Stack, user: Client) -> None:
     """The trace id of the request is in the gateway's lines, with the request id, and in the worker's lines of the job."""
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
-    dashboard_files.make_team(shared.repositories / "team")
+    dashboard_files.make_team(shared_stack.repositories / "team")
     await user.create_repository("team", "team")
     headers = {"traceparent": f"00-{trace_id}-{SPAN}-01", "X-Request-Id": "first-sync"}
     job = await user.call("POST", f"{PROVISIONING}/repositories/team/sync", status=202, headers=headers)
     await user.wait_for_job(job)
     name = job["metadata"]["name"]
-    submitted = await shared.gateway.event("job_submitted", job=name)
+    submitted = await shared_stack.gateway.event("job_submitted", job=name)
     assert (submitted["trace_id"], submitted["request_id"], submitted["user"]) == (trace_id, "first-sync", "admin")
-    assert {"job_submitted", "request_completed"} <= set(events_of_trace(shared.gateway, trace_id))
-    await shared.jobs_worker.event("job_ended", job=name)
+    assert {"job_submitted", "request_completed"} <= set(events_of_trace(shared_stack.gateway, trace_id))
+    await shared_stack.jobs_worker.event("job_ended", job=name)
     for event in ("job_started", "job_ended"):
-        (line,) = shared.jobs_worker.logged_events(event, job=name)
+        (line,) = shared_stack.jobs_worker.logged_events(event, job=name)
         assert (line["trace_id"], line["repository"], line["action"]) == (trace_id, "team", "sync")
 
 
-async def test_a_query_is_one_trace_in_gateway_and_worker(shared: Stack, user: Client) -> None:
+async def test_a_query_is_one_trace_in_gateway_and_worker(shared_stack: Stack, user: Client) -> None:
     """The trace id of a query is in the expressions worker's line about it."""
     trace_id = "5bf92f3577b34da6a3ce929d0e0e4737"
     await user.call("POST", "/api/ds/query", json=QUERY, headers={"traceparent": f"00-{trace_id}-{SPAN}-01"})
-    await shared.gateway.event("request_completed", trace_id=trace_id)
-    await shared.expressions.event("query_completed", trace_id=trace_id, seconds=5)
+    await shared_stack.gateway.event("request_completed", trace_id=trace_id)
+    await shared_stack.expressions.event("query_completed", trace_id=trace_id, seconds=5)
 
 
-async def test_a_failed_login_is_logged_without_the_password(shared: Stack) -> None:
+async def test_a_failed_login_is_logged_without_the_password(shared_stack: Stack) -> None:
     """The log contains the login of a failed attempt but neither its password nor its header."""
-    after = len(shared.gateway.events)
-    async with Client(shared.address, authorization="Basic bWFsbG9yeTpodW50ZXItdHdvLXRocmVl") as client:  # mallory:hunter-two-three
+    after = len(shared_stack.gateway.events)
+    async with Client(shared_stack.address, authorization="Basic bWFsbG9yeTpodW50ZXItdHdvLXRocmVl") as client:  # mallory:hunter-two-three
         await client.call("GET", f"{PROVISIONING}/repositories", status=401)
-    await shared.gateway.event("login_failed", after=after, login="mallory")
-    for line in shared.gateway.lines[after:]:
+    await shared_stack.gateway.event("login_failed", after=after, login="mallory")
+    for line in shared_stack.gateway.lines[after:]:
         assert "hunter-two-three" not in line
         assert "bWFsbG9yeTpodW50ZXItdHdvLXRocmVl" not in line

@@ -73,18 +73,19 @@ async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeSta
 
 
 async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStack, records: Records) -> None:
-    """A worker whose sync outlasts the grace period returns the job and ends with status 0; another worker starts it before the lease
-    expires.
+    """A worker whose sync outlasts the grace period returns the job, and ends with status 0.
+
+    Another worker starts the job before the lease expires.
     """
     stack = await make_stack(JOB_LEASE_SECONDS="60", SHUTDOWN_SECONDS="0.2").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
-        stopped = stack.jobs_worker
+        stopped_worker = stack.jobs_worker
         async with records.blocked_syncs():
             job = await client.sync("many")
             await wait_until(records.count_blocked_syncs)
-            assert await stopped.stop() == 0
-        assert stopped.logged_events("job_handed_back")
+            assert await stopped_worker.stop() == 0
+        assert stopped_worker.logged_events("job_handed_back")
         successor = await stack.add_jobs_worker()
         await successor.event("job_started", seconds=10)
         ended_job = await client.wait_for_job(job)
@@ -115,21 +116,21 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
         # Many files, so that the sync is still running when the signal arrives. Within its write it would hold the lock of all writers.
         names = await make_repository(stack, client, files=3_000)
         job = await client.sync("many")
-        frozen = stack.jobs_worker
-        await frozen.event("job_started")
-        frozen.send(signal.SIGSTOP)
+        frozen_worker = stack.jobs_worker
+        await frozen_worker.event("job_started")
+        frozen_worker.send(signal.SIGSTOP)
         try:
             await stack.add_jobs_worker()
             ended_job = await client.wait_for_job(job)
         finally:
-            frozen.send(signal.SIGCONT)
+            frozen_worker.send(signal.SIGCONT)
         assert ended_job["status"]["state"] == "success"
 
-        async def gave_up() -> bool:
+        async def has_abandoned_job() -> bool:
             """Return True if the worker lost its lease, or lost its connection because it was frozen during a write."""
-            return bool(frozen.logged_events("job_abandoned") or frozen.logged_events("job_left_to_rescuer"))
+            return bool(frozen_worker.logged_events("job_abandoned") or frozen_worker.logged_events("job_left_to_rescuer"))
 
-        await wait_until(gave_up)
+        await wait_until(has_abandoned_job)
         assert await client.wait_for_job(job) == ended_job
         await check_written_once(records, names)
 
@@ -141,11 +142,11 @@ async def test_workers_killed_at_any_moment_write_everything_once(make_stack: Ma
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         job = await client.sync("many")
-        for moment in range(8):
+        for number in range(8):
             worker = stack.jobs_worker
             await worker.event("job_started")
-            # Somewhat later each time: the wait is the injected fault, not a guess at when an event has happened.
-            await asyncio.sleep(moment * 0.05)
+            # Each worker is killed somewhat later than the previous one. The wait is the injected fault, not a guess when an event happens.
+            await asyncio.sleep(number * 0.05)
             await worker.kill()
             await stack.add_jobs_worker()
             if (await client.call("GET", job_path(job)))["status"]["state"] == "success":

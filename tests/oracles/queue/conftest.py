@@ -1,5 +1,5 @@
 """A complete stack at a real broker."""
 
-from tests.acceptance.conftest import shared, user
+from tests.acceptance.conftest import shared_stack, user
 
-__all__ = ["shared", "user"]
+__all__ = ["shared_stack", "user"]

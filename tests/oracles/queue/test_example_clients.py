@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.oracles]
 _EXAMPLES: Final = Path(__file__).parents[3] / "examples/queue"
 
 
-async def make_repository(shared: Stack, user: Client, name: str) -> None:
-    dashboard_files.write(shared.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
+async def make_repository(shared_stack: Stack, user: Client, name: str) -> None:
+    dashboard_files.write(shared_stack.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
     await user.create_repository(name, name)
 
 
@@ -34,27 +34,29 @@ async def check_job(user: Client, output: str, repository: str) -> None:
     assert (await user.wait_for_job(job))["status"]["state"] == "success"
 
 
-async def test_the_javascript_example_prints_the_pending_job(shared: Stack, user: Client) -> None:
+async def test_the_javascript_example_prints_the_pending_job(shared_stack: Stack, user: Client) -> None:
     """examples/queue/submit.mjs prints the pending job of the given repository."""
-    await make_repository(shared, user, "javascript")
+    await make_repository(shared_stack, user, "javascript")
     packages = await asyncio.to_thread(node_packages.install_packages, _EXAMPLES)
-    output = await asyncio.to_thread(node_packages.run, packages, _EXAMPLES / "submit.mjs", shared.amqp_url, "javascript")
+    output = await asyncio.to_thread(node_packages.run, packages, _EXAMPLES / "submit.mjs", shared_stack.amqp_url, "javascript")
     await check_job(user, output, "javascript")
 
 
-async def test_the_javascript_example_fails_without_the_exchange(shared: Stack) -> None:
+async def test_the_javascript_example_fails_without_the_exchange(shared_stack: Stack) -> None:
     """examples/queue/submit.mjs ends with an error at a broker to which Dashwright is not connected."""
     packages = await asyncio.to_thread(node_packages.install_packages, _EXAMPLES)
     with pytest.raises(subprocess.CalledProcessError) as failed:
-        await asyncio.to_thread(node_packages.run, packages, _EXAMPLES / "submit.mjs", shared.amqp_url.rpartition("/")[0], "javascript")
+        await asyncio.to_thread(
+            node_packages.run, packages, _EXAMPLES / "submit.mjs", shared_stack.amqp_url.rpartition("/")[0], "javascript"
+        )
     assert "dashwright.jobs" in failed.value.stderr
 
 
 async def test_the_shell_example_prints_the_pending_job(
-    shared: Stack, user: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_stack: Stack, user: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """examples/queue/submit.sh prints the pending job of the given repository."""
-    await make_repository(shared, user, "shell")
+    await make_repository(shared_stack, user, "shell")
     management = keeper.request_server("rabbitmq")["management_url"]
     if shutil.which("rabbitmqadmin") is None:
         await asyncio.to_thread(_download_rabbitmqadmin, management, tmp_path / "rabbitmqadmin")
@@ -63,7 +65,7 @@ async def test_the_shell_example_prints_the_pending_job(
     options = [
         f"--host={parts.hostname}",
         f"--port={parts.port}",
-        f"--vhost={urlsplit(shared.amqp_url).path[1:]}",
+        f"--vhost={urlsplit(shared_stack.amqp_url).path[1:]}",
         f"--username={parts.username}",
         f"--password={parts.password}",
     ]
