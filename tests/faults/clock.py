@@ -1,4 +1,4 @@
-"""Clocks of services that tests set, by the library libfaketime, which a process loads at its start."""
+"""Clocks of services that tests can set, by the library libfaketime, which a process loads at its start."""
 
 import os
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Clock:
         }
 
     def shift(self, seconds: int) -> None:
-        """Let the clock differ from that of the system, from one second later on."""
+        """Make the clock differ from that of the system by these seconds. The process notices it within a second."""
         new = self._file.with_suffix(".new")
         new.write_text(f"{seconds:+d}\n")
         new.rename(self._file)  # in one step, since the process may be reading

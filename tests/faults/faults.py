@@ -22,7 +22,7 @@ class FaultTargets:
     standby_broker: TcpProxy
 
     def member(self, random: Random) -> Member:
-        """Return any member that serves, or any at all if none does."""
+        """Return a random member that serves, or any member if all are being replaced."""
         return random.choice([member for member in self.system.members if member.is_serving] or self.system.members)
 
 

@@ -1,4 +1,4 @@
-"""Named kill points: moments of each service at which its process is killed."""
+"""Kill points: the named moments of each service at which its process is killed."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from tests.proxies.conversation import Moment, Side
 
 @dataclass(frozen=True, slots=True)
 class KillPoint:
-    """Moment of a service, and the name of the load that leads to it."""
+    """Moment at which a service is killed, and the name of the load during which it reaches that moment."""
 
     program: str
     moment: Moment

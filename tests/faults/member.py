@@ -1,4 +1,4 @@
-"""A service under test, whose connections pass through proxies of its own and whose process is replaced after a fault."""
+"""A member of the system under faults: a service whose connections pass through proxies, and whose process is replaced after a kill."""
 
 import asyncio
 import signal
@@ -18,7 +18,7 @@ _MAX_FAILED_STARTS = 10
 
 
 class Member:
-    """A service with the address of its proxies. All its connections, and those of its clients over HTTP, reach the same traps."""
+    """A service and its proxies. All its connections, and those of its clients over HTTP, pass the same traps."""
 
     def __init__(self, program: str, settings: Mapping[str, str], clock: Clock | None = None) -> None:
         self.program = program
@@ -39,11 +39,11 @@ class Member:
         self.is_serving = False
         self._replacement: asyncio.Task[None] | None = None
         self._settings = settings
-        self._exits = AsyncExitStack()
+        self._exit_stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         for proxy in (self.database, self.broker, self.http):
-            await self._exits.enter_async_context(proxy)
+            await self._exit_stack.enter_async_context(proxy)
         await self.start()
         return self
 
@@ -51,7 +51,7 @@ class Member:
         if self.process.is_running:
             self.process.send(signal.SIGCONT)
             await self.process.stop()
-        await self._exits.aclose()
+        await self._exit_stack.aclose()
 
     @property
     def process(self) -> Service:
@@ -59,7 +59,7 @@ class Member:
         return self.processes[-1]
 
     async def start(self) -> None:
-        """Start a process and wait until it serves. A process that ends before is a failed start, and another one is started."""
+        """Start a process and wait until it serves. If it ends before that, the start is recorded as failed and repeated."""
         while True:
             try:
                 await self._start()
@@ -102,7 +102,7 @@ class Member:
         await self.process.stop()
         await self.start()
 
-    async def sever(self) -> None:
+    async def abort_connections(self) -> None:
         """Abort the connections to the database and the broker."""
         self.database.abort()
         self.broker.abort()

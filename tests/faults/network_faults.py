@@ -7,32 +7,32 @@ from tests.faults.faults import Fault, FaultTargets
 from tests.proxies.tcp_proxy import TcpProxy
 
 
-async def _sever(targets: FaultTargets, random: Random) -> None:
-    await targets.member(random).sever()
+async def _abort_connections(targets: FaultTargets, random: Random) -> None:
+    await targets.member(random).abort_connections()
     await asyncio.sleep(random.uniform(0.2, 1.0))
 
 
-def _proxy(targets: FaultTargets, random: Random) -> TcpProxy:
+def _choose_proxy(targets: FaultTargets, random: Random) -> TcpProxy:
     member = targets.member(random)
     return random.choice([member.database, member.broker])
 
 
-async def _refuse(targets: FaultTargets, random: Random) -> None:
-    proxy = _proxy(targets, random)
+async def _refuse_connections(targets: FaultTargets, random: Random) -> None:
+    proxy = _choose_proxy(targets, random)
     await proxy.disconnect()
     await asyncio.sleep(random.uniform(0.5, 3.0))
     await proxy.connect()
 
 
 async def _partition(targets: FaultTargets, random: Random) -> None:
-    proxy = _proxy(targets, random)
+    proxy = _choose_proxy(targets, random)
     proxy.hold()
     await asyncio.sleep(random.uniform(0.5, 4.0))
     proxy.release()
 
 
 async def _slow_down(targets: FaultTargets, random: Random) -> None:
-    proxies = [_proxy(targets, random) for _ in range(3)]
+    proxies = [_choose_proxy(targets, random) for _ in range(3)]
     for proxy in proxies:
         proxy.delay_seconds = random.uniform(0.01, 0.1)
     await asyncio.sleep(random.uniform(1.0, 3.0))
@@ -52,8 +52,8 @@ async def _fail_over(targets: FaultTargets, random: Random) -> None:
 
 
 NETWORK_FAULTS = (
-    Fault("connections aborted", _sever),
-    Fault("server refuses connections", _refuse),
+    Fault("connections aborted", _abort_connections),
+    Fault("server refuses connections", _refuse_connections),
     Fault("partition", _partition),
     Fault("slow network", _slow_down),
     Fault("failover to another address", _fail_over),

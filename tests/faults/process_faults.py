@@ -45,7 +45,7 @@ class KillPointFaults:
                         await asyncio.shield(is_hit)
             finally:
                 is_hit.cancel()
-                # Also if the walk ends, or the kill began as the time ended: every killed process needs a successor.
+                # Every killed process needs a successor, even if the walk ends, or the time ended just when the kill began.
                 is_killed = not member.is_serving
                 if is_killed:
                     member.replace_soon()
@@ -85,7 +85,7 @@ async def _restart(targets: FaultTargets, random: Random) -> None:
 
 
 async def _shift_clock(targets: FaultTargets, random: Random) -> None:
-    """Set the clock of a process forward or back, and later right again."""
+    """Set the clock of a process forward or back, and correct it after some seconds."""
     clock = random.choice([member.clock for member in targets.system.members if member.clock is not None])
     clock.shift(random.randint(-_LARGEST_CLOCK_SHIFT_SECONDS, _LARGEST_CLOCK_SHIFT_SECONDS))
     await asyncio.sleep(random.uniform(2.0, 4.0))

@@ -35,8 +35,8 @@ class Response:
 class System:
     """A system with given numbers of gateways, jobs workers and expressions workers.
 
-    With ``has_clocks``, every second process has a clock that can be set, which makes it slower. Jobs of a dead worker are taken over
-    quickly and without limit, and no history is deleted, so that all of it can be audited.
+    With ``has_clocks``, every second process has a clock that can be set, which makes it slower. Leases are short, and jobs have any
+    number of attempts. No history is deleted, so that all of it can be audited.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class System:
         self.amqp_url = amqp_url
         self.repositories = folder / "repositories"
         self.repositories.mkdir(parents=True)
-        complete = {
+        all_settings = {
             **service_settings(database_url, amqp_url, self.repositories),
             "JOB_LEASE_SECONDS": "1.5",
             "JOB_ATTEMPTS": "1000",
@@ -64,20 +64,20 @@ class System:
         programs = zip((GATEWAY, JOBS_WORKER, EXPRESSIONS), sizes, strict=True)
         names = [program for program, count in programs for _ in range(count)]
         clocks = [Clock(folder / f"clock-{index}") if has_clocks and index % 2 else None for index in range(len(names))]
-        self.members = [Member(program, complete, clock) for program, clock in zip(names, clocks, strict=True)]
+        self.members = [Member(program, all_settings, clock) for program, clock in zip(names, clocks, strict=True)]
         #: Number of requests by how they ended: a status with the message of a 5xx response, or the error of the connection.
         self.outcomes: Counter[str] = Counter()
         self._clients: list[Client] = []
-        self._exits = AsyncExitStack()
+        self._exit_stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await asyncio.gather(*(self._exits.enter_async_context(member) for member in self.members))
+        await asyncio.gather(*(self._exit_stack.enter_async_context(member) for member in self.members))
         for gateway in self.members_of(GATEWAY):
-            self._clients.append(await self._exits.enter_async_context(Client(gateway.http.url)))
+            self._clients.append(await self._exit_stack.enter_async_context(Client(gateway.http.url)))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._exits.aclose()
+        await self._exit_stack.aclose()
 
     def members_of(self, program: str) -> Sequence[Member]:
         """Return the members of a service."""

@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.faults.kill_points import KILL_POINTS, KillPoint
 from tests.faults.loads.all import all_loads
 from tests.faults.loads.load import Database, Load, repeat
-from tests.faults.loads.queue import Queue
+from tests.faults.loads.queue import QueueSubmitter
 from tests.faults.system import System
 from tests.servers import databases
 from tests.servers.virtual_hosts import VirtualHosts
@@ -39,15 +39,15 @@ async def loaded_system(
     postgres_dsn: str, _template: str, _virtual_hosts: VirtualHosts, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[LoadedSystem]:
     """Return a system for all tests of the module: a killed process is replaced."""
-    async with AsyncExitStack() as exits:
-        database_url = await exits.enter_async_context(databases.temporary_database(postgres_dsn, _template))
+    async with AsyncExitStack() as exit_stack:
+        database_url = await exit_stack.enter_async_context(databases.temporary_database(postgres_dsn, _template))
         amqp_url = await _virtual_hosts.make()
-        exits.push_async_callback(_virtual_hosts.remove, amqp_url)
-        system = await exits.enter_async_context(System(database_url, amqp_url, tmp_path_factory.mktemp("faults")))
-        queue = Queue(amqp_url)
-        exits.push_async_callback(queue.close)
+        exit_stack.push_async_callback(_virtual_hosts.remove, amqp_url)
+        system = await exit_stack.enter_async_context(System(database_url, amqp_url, tmp_path_factory.mktemp("faults")))
+        queue = QueueSubmitter(amqp_url)
+        exit_stack.push_async_callback(queue.close)
         database = await asyncpg.connect(database_url)
-        exits.push_async_callback(database.close)
+        exit_stack.push_async_callback(database.close)
         loads = {load.name: load for load in all_loads(system, queue)}
         for load in loads.values():
             await load.prepare()
@@ -58,7 +58,7 @@ async def loaded_system(
     "point", [pytest.param(point, id=str(point), marks=[] if str(point) == _SMOKE_TEST else pytest.mark.faults) for point in KILL_POINTS]
 )
 async def test_a_process_is_killed_at_a_named_point(loaded_system: LoadedSystem, point: KillPoint) -> None:
-    """The point is reached and the process killed there; its successor completes the work, and nothing is lost or doubled."""
+    """A process is killed at the point. Its successor completes the work, and nothing is lost or doubled."""
     (member,), load = loaded_system.system.members_of(point.program), loaded_system.loads[point.load]
     is_hit = member.traps.arm(point.moment, member.kill)
     async with asyncio.timeout(_HIT_SECONDS):

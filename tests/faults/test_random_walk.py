@@ -28,11 +28,11 @@ async def test_a_random_walk_of_faults_loses_and_doubles_nothing(
 ) -> None:
     """Two processes of each service work on while they, their servers and the network fail; the report has no finding."""
     database_url = await databases.create_migrated(private_postgres.dsn)
-    async with AsyncExitStack() as exits:
-        standby_database = await exits.enter_async_context(TcpProxy(database_url))
-        standby_broker = await exits.enter_async_context(TcpProxy(private_rabbitmq.url))
+    async with AsyncExitStack() as exit_stack:
+        standby_database = await exit_stack.enter_async_context(TcpProxy(database_url))
+        standby_broker = await exit_stack.enter_async_context(TcpProxy(private_rabbitmq.url))
         system = System(database_url, private_rabbitmq.url, tmp_path, sizes=(2, 2, 2), has_clocks=True)
-        await exits.enter_async_context(system)
+        await exit_stack.enter_async_context(system)
         targets = FaultTargets(system, private_postgres, private_rabbitmq, standby_database, standby_broker)
         report = await Walk(targets, seed=SEED, minutes=MINUTES).run()
     report.write(REPORT_FOLDER)

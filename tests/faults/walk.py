@@ -17,7 +17,7 @@ from tests.faults.kill_points import KILL_POINTS
 from tests.faults.loads.all import all_loads
 from tests.faults.loads.evaluations import EVALUATIONS
 from tests.faults.loads.load import Load, repeat
-from tests.faults.loads.queue import Queue
+from tests.faults.loads.queue import QueueSubmitter
 from tests.faults.network_faults import NETWORK_FAULTS
 from tests.faults.process_faults import PROCESS_FAULTS, KillPointFaults
 from tests.faults.report import Report
@@ -54,9 +54,9 @@ class Walk:
         """Inject faults for the duration, wait until the system has recovered, and return what the audits found."""
         random.seed(self._seed)
         system = self._targets.system
-        async with AsyncExitStack() as exits:
-            queue = Queue(system.amqp_url)
-            exits.push_async_callback(queue.close)
+        async with AsyncExitStack() as exit_stack:
+            queue = QueueSubmitter(system.amqp_url)
+            exit_stack.push_async_callback(queue.close)
             loads = all_loads(system, queue)
             for load in loads:
                 await load.prepare()
@@ -78,10 +78,10 @@ class Walk:
             if self._minutes >= COMPLETE_MINUTES:
                 await self._reach_missed_points(loads)
             database = await asyncpg.connect(system.database_url)
-            exits.push_async_callback(database.close)
+            exit_stack.push_async_callback(database.close)
             audits: list[Audit] = []
-            audited: list[Load | Watcher] = [*loads, *watchers]
-            for subject in audited:
+            subjects: list[Load | Watcher] = [*loads, *watchers]
+            for subject in subjects:
                 audits.append(await subject.audit(database))
                 log.info("audited", load=audits[-1].load, findings=audits[-1].findings[:3])
         started, failed = self._count_starts()

@@ -10,21 +10,21 @@ from tests.faults.loads.dashboards import Dashboards
 from tests.faults.loads.dead_letters import DeadLetters
 from tests.faults.loads.evaluations import EvaluationsByQueue, EvaluationsOverHttp
 from tests.faults.loads.load import Load
-from tests.faults.loads.queue import Queue
+from tests.faults.loads.queue import QueueSubmitter
 from tests.faults.loads.repositories import JobsByQueue, JobsOverHttp, Repositories
 from tests.faults.system import System
 
-MakeLoads = Callable[[System, Queue], Sequence[Load]]
+MakeLoads = Callable[[System, QueueSubmitter], Sequence[Load]]
 
 _REPOSITORIES = 3
 
 
-def _jobs(system: System, queue: Queue) -> Sequence[Load]:
+def _jobs(system: System, queue: QueueSubmitter) -> Sequence[Load]:
     repositories = Repositories(system, count=_REPOSITORIES)
     return [JobsByQueue(queue, repositories), JobsOverHttp(system, repositories), FileReads(system, repositories)]
 
 
-def _batches(system: System, queue: Queue) -> Sequence[Load]:
+def _batches(system: System, queue: QueueSubmitter) -> Sequence[Load]:
     exchange = EndEvents(system, "walk.ends", is_bound=True)
     return [Batches(system, exchange), BatchesByQueue(system, queue, exchange)]
 
@@ -38,6 +38,6 @@ _FACTORIES: Sequence[MakeLoads] = (
 )
 
 
-def all_loads(system: System, queue: Queue) -> Sequence[Load]:
+def all_loads(system: System, queue: QueueSubmitter) -> Sequence[Load]:
     """Return every kind of load."""
     return [load for make in _FACTORIES for load in make(system, queue)]

@@ -12,7 +12,7 @@ from tests.faults.audit import Audit
 from tests.faults.loads.batch_checks import ITEMS, EndEvents, audit_batches, new_items
 from tests.faults.loads.evaluations import result_of
 from tests.faults.loads.load import Database
-from tests.faults.loads.queue import Queue
+from tests.faults.loads.queue import QueueSubmitter
 from tests.faults.system import System
 
 _PREFIX = "queued-"
@@ -26,7 +26,7 @@ class BatchesByQueue:
 
     name = "batches by queue"
 
-    def __init__(self, system: System, queue: Queue, exchange: EndEvents) -> None:
+    def __init__(self, system: System, queue: QueueSubmitter, exchange: EndEvents) -> None:
         self._system = system
         self._queue = queue
         self._exchange = exchange
@@ -35,7 +35,7 @@ class BatchesByQueue:
         #: Ids of the messages with the results of items, by batch and index.
         self._results: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._has_result = asyncio.Condition()
-        queue.receive(_PREFIX, self._take)
+        queue.receive(_PREFIX, self._receive_reply)
 
     async def prepare(self) -> None:
         """Declare the queue of the events."""
@@ -61,7 +61,7 @@ class BatchesByQueue:
             async with asyncio.timeout(_RESULT_SECONDS), self._has_result:
                 await self._has_result.wait_for(lambda: len(self._results[name]) == ITEMS)
 
-    async def _take(self, reply: AbstractIncomingMessage, body: Any) -> None:
+    async def _receive_reply(self, reply: AbstractIncomingMessage, body: Any) -> None:
         """Record a reply to a submission, or the result of an item. Both may be lost with the connection."""
         name = reply.correlation_id
         if "index" in body:

@@ -20,7 +20,7 @@ class Queries:
         self._audit = Audit(self.name)
 
     async def prepare(self) -> None:
-        """Do nothing: the queries need nothing."""
+        """Do nothing: queries need no preparation."""
 
     async def run(self) -> bool:
         """Request the sum of a number and one."""
@@ -38,7 +38,7 @@ class Queries:
         return response is not None and response.is_accepted
 
     async def audit(self, database: Database) -> Audit:
-        """Return the findings of the responses; nothing of a query is stored."""
+        """Return the findings of the responses. Queries store nothing that could be checked."""
         return self._audit.copy()
 
 
@@ -68,5 +68,5 @@ class FileReads:
         return response is not None and response.is_accepted
 
     async def audit(self, database: Database) -> Audit:
-        """Return the findings of the responses; nothing of a read is stored."""
+        """Return the findings of the responses. Reads store nothing that could be checked."""
         return self._audit.copy()

@@ -6,7 +6,7 @@ from uuid import uuid4
 from tests.acceptance.queue_client import JOB_SPEC
 from tests.faults.audit import Audit
 from tests.faults.loads.load import Database, wait_while_fewer
-from tests.faults.loads.queue import Queue
+from tests.faults.loads.queue import QueueSubmitter
 
 #: Time between two messages, since no response slows the client down.
 _PAUSE_SECONDS = 1.0
@@ -17,13 +17,13 @@ class DeadLetters:
 
     name = "dead letters"
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: QueueSubmitter) -> None:
         self._queue = queue
         self._audit = Audit(self.name)
         self._confirmed: list[str] = []
 
     async def prepare(self) -> None:
-        """Do nothing: dead letters need nothing."""
+        """Do nothing: dead letters need no preparation."""
 
     async def run(self) -> bool:
         """Publish a submission without a reply address."""

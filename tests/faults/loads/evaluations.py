@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from tests.faults.audit import Audit
 from tests.faults.loads.load import Database, audit_jobs
-from tests.faults.loads.queue import Queue
+from tests.faults.loads.queue import QueueSubmitter
 from tests.faults.system import System
 
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
@@ -70,7 +70,7 @@ class EvaluationsOverHttp:
         self._operations: dict[str, bool] = {}
 
     async def prepare(self) -> None:
-        """Do nothing: evaluations need nothing."""
+        """Do nothing: evaluations need no preparation."""
 
     async def run(self) -> bool:
         """Submit an evaluation."""
@@ -104,12 +104,12 @@ class EvaluationsByQueue:
 
     name = "evaluations by queue"
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: QueueSubmitter) -> None:
         self._queue = queue
         self._operations: dict[str, bool] = {}
 
     async def prepare(self) -> None:
-        """Do nothing: evaluations need nothing."""
+        """Do nothing: evaluations need no preparation."""
 
     async def run(self) -> bool:
         """Publish an evaluation once or twice."""

@@ -9,14 +9,15 @@ import asyncpg
 from tests.acceptance.polling import wait_until
 from tests.faults.audit import Audit
 
+#: Connection of an audit.
 Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 #: Time between two operations of a client, so that the processes have time for their restarts.
 _PAUSE_SECONDS = 0.2
 #: Jobs that have not ended after this time without faults are stuck.
 _END_SECONDS = 60.0
-#: Operations without progress within this time after all faults are lost. RabbitMQ waits for minutes until it moves a delayed message
-#: again that a full queue has refused.
+#: If no operation makes progress for this time after the last fault, the remaining ones are lost. It is long, because RabbitMQ waits for
+#: minutes until it moves a delayed message again that a full queue has refused.
 _PROGRESS_SECONDS = 300.0
 
 

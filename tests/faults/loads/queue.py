@@ -15,20 +15,20 @@ from tests.faults.audit import Audit
 from tests.faults.loads.load import Database, audit_jobs, wait_while_fewer
 
 #: Receives a reply and its body.
-Receive = Callable[[AbstractIncomingMessage, Any], Awaitable[None]]
+ReceiveReply = Callable[[AbstractIncomingMessage, Any], Awaitable[None]]
 
 _CONFIRM_SECONDS = 5.0
 
 
-class Queue:
-    """Connection of a submitter. A message is accepted if the broker has confirmed it."""
+class QueueSubmitter:
+    """Submitter of messages to the job queue. A message is accepted if the broker has confirmed it."""
 
     def __init__(self, amqp_url: str) -> None:
         self._url = amqp_url
         self._connection: AbstractConnection | None = None
         self._exchange: AbstractExchange | None = None
         self._reply_to = ""
-        self._connecting = asyncio.Lock()
+        self._connection_lock = asyncio.Lock()
         #: Messages by id: whether the broker has confirmed one of its copies.
         self._messages: dict[str, bool] = {}
         self._refused: Counter[str] = Counter()
@@ -36,9 +36,9 @@ class Queue:
         self._replies: dict[str, set[str]] = defaultdict(set)
         self._failures: list[str] = []
         #: Functions that receive the replies to messages, by the prefix of their ids.
-        self._receivers: dict[str, Receive] = {}
+        self._receivers: dict[str, ReceiveReply] = {}
 
-    def receive(self, prefix: str, receive: Receive) -> None:
+    def receive(self, prefix: str, receive: ReceiveReply) -> None:
         """Call ``receive`` with each reply to a message whose id begins with ``prefix``, and with the body of the reply."""
         self._receivers[prefix] = receive
 
@@ -54,7 +54,7 @@ class Queue:
         )
         try:
             async with asyncio.timeout(_CONFIRM_SECONDS):
-                exchange = await self._connected()
+                exchange = await self._connect()
                 message.reply_to = self._reply_to if has_reply else None
                 await exchange.publish(message, "submit.default")
         except aio_pika.exceptions.DeliveryError:  # the queue is full
@@ -100,18 +100,18 @@ class Queue:
         audit.wrong += [failure for failure in self._failures if failure.startswith(prefix)]
         return audit
 
-    async def _connected(self) -> AbstractExchange:
-        async with self._connecting:
+    async def _connect(self) -> AbstractExchange:
+        async with self._connection_lock:
             if self._exchange is None:
                 self._connection = await aio_pika.connect(self._url, timeout=_CONFIRM_SECONDS)
                 channel = await self._connection.channel(on_return_raises=True)
                 queue = await channel.declare_queue(exclusive=True)
-                await queue.consume(self._take, no_ack=True)
+                await queue.consume(self._receive_reply, no_ack=True)
                 self._reply_to = queue.name
                 self._exchange = await channel.get_exchange(EXCHANGE)
             return self._exchange
 
-    async def _take(self, reply: AbstractIncomingMessage) -> None:
+    async def _receive_reply(self, reply: AbstractIncomingMessage) -> None:
         body, message_id = json.loads(reply.body), reply.correlation_id or ""
         for prefix, receive in self._receivers.items():
             if message_id.startswith(prefix):

@@ -11,7 +11,7 @@ from tests.acceptance.polling import wait_until
 from tests.acceptance.queue_client import JOB_SPEC
 from tests.faults.audit import Audit
 from tests.faults.loads.load import Database, audit_jobs, wait_for_end
-from tests.faults.loads.queue import Queue
+from tests.faults.loads.queue import QueueSubmitter
 from tests.faults.system import System
 
 
@@ -128,7 +128,7 @@ class JobsByQueue:
 
     name = "jobs by queue"
 
-    def __init__(self, queue: Queue, repositories: Repositories) -> None:
+    def __init__(self, queue: QueueSubmitter, repositories: Repositories) -> None:
         self._queue = queue
         self._repositories = repositories
         self.prepare = repositories.prepare
