@@ -13,7 +13,7 @@ from tests.clients import suite
 from tests.clients.missing import Missing
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     """Return the folder of downloads, below ``XDG_CACHE_HOME`` or ``~/.cache``."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "clients"
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def _stem() -> str:
 
 
 def _archive() -> Path:
-    archive = cache() / f"{_stem()}.tar.gz"
+    archive = cache_folder() / f"{_stem()}.tar.gz"
     if not archive.exists():
         _download(archive)
     check(archive, suite.SHA256)
@@ -48,7 +48,7 @@ def _archive() -> Path:
 
 
 def _download(archive: Path) -> None:
-    """Download the archive with pip, which uses the configured index. It also builds the metadata and needs PyPI's setuptools."""
+    """Download the archive with pip, from the configured index. Pip also builds the archive's metadata, for which it needs setuptools."""
     expected = f"{suite.PROJECT}=={suite.VERSION}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", suite.PROJECT]
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:

@@ -7,7 +7,7 @@ import sys
 import venv
 from pathlib import Path
 
-from tests.clients.archive import cache
+from tests.clients.archive import cache_folder
 from tests.clients.missing import Missing
 
 _REQUIREMENTS = Path(__file__).parents[2] / "requirements"
@@ -20,7 +20,7 @@ def python(lock: str) -> Path:
     """
     locked = _REQUIREMENTS / f"{lock}.txt"
     digest = hashlib.sha256(locked.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    folder = cache() / f"environment-{digest}"
+    folder = cache_folder() / f"environment-{digest}"
     program, complete = folder / "bin" / "python", folder / "complete"
     if complete.exists():
         return program

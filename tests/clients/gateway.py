@@ -18,7 +18,7 @@ async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
         "HTTP_PORT": "0",
         "ADMIN_USER": "admin",
         "ADMIN_PASSWORD": "admin",
-        "PASSWORD_MIN_LENGTH": "4",  # clients' own tests set short ones
+        "PASSWORD_MIN_LENGTH": "4",  # the clients' own tests set short passwords
     }
     service = Service("dashwright", default_settings | settings, "serve")
     try:
@@ -34,8 +34,8 @@ def address(service: Service) -> str:
     return str(service.logged_events(LISTENING)[0]["address"])
 
 
-def suspects(service: Service, before: int) -> list[str]:
-    """Return the calls since position ``before`` of the gateway's log that matched no route or failed: they explain most failures."""
+def suspicious_calls(service: Service, before: int) -> list[str]:
+    """Return the calls that matched no route or failed, since the position ``before`` of the gateway's log: they explain most failures."""
     responses = service.logged_events("request_completed", after=before)
     unserved = {f"not served: {event['method']} {event['path']}" for event in responses if event["route"] == "unmatched"}
     broken = {f"status {event['status']}: {event['method']} {event['path']}" for event in responses if event["status"] >= 500}

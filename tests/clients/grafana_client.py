@@ -1,4 +1,4 @@
-"""Runs of grafana-client's own tests, each group against a gateway that reports the version it needs."""
+"""Runs of grafana-client's own tests, each group against a gateway that reports the version that the group needs."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
@@ -29,9 +29,9 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
 
 
 async def _group_run(service: Service, group: str, path: Path, python: Path, tests: Path, prometheus_url: str) -> GroupRun:
-    chosen, before, report = suite.GROUPS[group], len(service.events), path / f"{group}.xml"
-    options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.deselected(chosen))]
+    group_definition, log_position, report = suite.GROUPS[group], len(service.events), path / f"{group}.xml"
+    options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.deselected(group_definition))]
     settings = {"DASHWRIGHT_TEST_TARGET": urlsplit(gateway.address(service)).netloc, "PYTHONPATH": str(_PLUGINS)}
     settings["DASHWRIGHT_TEST_PROMETHEUS"] = prometheus_url
-    output = await pytest_runs.run(python, tests, chosen.nodes, options, settings, report)
-    return GroupRun(group, " ".join(chosen.nodes), output, report, gateway.suspects(service, before))
+    output = await pytest_runs.run(python, tests, group_definition.nodes, options, settings, report)
+    return GroupRun(group, " ".join(group_definition.nodes), output, report, gateway.suspicious_calls(service, log_position))

@@ -20,20 +20,19 @@ class GroupRun:
     #: The results as JUnit XML.
     report: Path
     #: Calls that may explain failures.
-    suspects: Sequence[str]
+    suspicious_calls: Sequence[str]
 
 
 def print_report(group_run: GroupRun, exceptions: expectations.Expectations) -> int:
     """Print the result of a group and return the number of complaints."""
     group_run.report.with_suffix(".txt").write_text(group_run.output)
     results = expectations.read_results(group_run.report.read_text()) if group_run.report.exists() else []
-    faults = expectations.judge(group_run.file, results, exceptions)
-    counted = Counter(str(result.outcome) for result in results)
+    complaints = expectations.judge(group_run.file, results, exceptions)
+    counts = Counter(str(result.outcome) for result in results)
     summary = (
-        ", ".join(f"{counted[outcome]} {outcome}" for outcome in expectations.Outcome if counted[outcome])
-        or group_run.output.strip()[-2000:]
+        ", ".join(f"{counts[outcome]} {outcome}" for outcome in expectations.Outcome if counts[outcome]) or group_run.output.strip()[-2000:]
     )
-    print(f"{'as expected' if not faults else 'NOT AS EXPECTED':15} {group_run.group}: {summary}", flush=True)
-    for line in [*faults, *(group_run.suspects if faults else ())]:
+    print(f"{'as expected' if not complaints else 'NOT AS EXPECTED':15} {group_run.group}: {summary}", flush=True)
+    for line in [*complaints, *(group_run.suspicious_calls if complaints else ())]:
         print(f"    {line}", flush=True)
-    return len(faults)
+    return len(complaints)

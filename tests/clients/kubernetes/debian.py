@@ -67,7 +67,7 @@ def _hash_in_release(release: str, index: str) -> str:
 
 
 def _entry(packages: str, package: str) -> tuple[str, str]:
-    """Return file name and SHA-256."""
+    """Return the file name and SHA-256 of a package in an index of packages."""
     for paragraph in packages.split("\n\n"):
         if paragraph.startswith(f"Package: {package}\n"):
             fields = dict(line.partition(": ")[::2] for line in paragraph.splitlines() if not line.startswith(" "))
@@ -99,7 +99,7 @@ def _run(*command: str, folder: Path) -> None:
     try:
         process = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
     except OSError as error:
-        raise Missing(f"{command[0]} is not there: {error}") from error
+        raise Missing(f"{command[0]} cannot be run: {error}") from error
     if process.returncode:
         raise Missing(f"{' '.join(command[:2])} failed: {process.stderr.strip()[-300:]}")
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from tests.clients.archive import cache
+from tests.clients.archive import cache_folder
 from tests.clients.kubernetes import debian
 from tests.clients.missing import Missing
 
@@ -29,7 +29,7 @@ def program() -> Path:
     installed = shutil.which("kubectl")
     if installed and _is_usable(Path(installed)):
         return Path(installed)
-    folder = cache() / "kubectl"
+    folder = cache_folder() / "kubectl"
     unpacked = folder / "usr" / "bin" / "kubectl"
     if _is_usable(unpacked):
         return unpacked

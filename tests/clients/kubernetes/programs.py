@@ -37,9 +37,9 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
 
 
 async def _group_run(service: Service, group: str, path: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
-    before, report, file = len(service.events), path / f"{group}.xml", GROUPS[group]
+    log_position, report, file = len(service.events), path / f"{group}.xml", GROUPS[group]
     home = path / f"home-{group}"
     home.mkdir()
     options = ["-p", "served_versions", *pytest_runs.case_options(_CASES)]
     output = await pytest_runs.run(python, _CASES, [file], options, {**settings, "HOME": str(home), "PYTHONPATH": str(_PLUGINS)}, report)
-    return GroupRun(group, file, output, report, gateway.suspects(service, before))
+    return GroupRun(group, file, output, report, gateway.suspicious_calls(service, log_position))

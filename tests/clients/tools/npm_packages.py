@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from tests.clients.archive import cache
+from tests.clients.archive import cache_folder
 from tests.clients.missing import Missing
 
 _FOLDER: Final = Path(__file__).parent / "typescript"
@@ -18,7 +18,7 @@ def install() -> Path:
     Raises Missing if Node.js is not installed, or if npm cannot install what is locked.
     """
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_FOLDER.iterdir()))).hexdigest()[:16]
-    folder = cache() / f"npm-{digest}"
+    folder = cache_folder() / f"npm-{digest}"
     complete = folder / "complete"
     if complete.exists():
         return folder

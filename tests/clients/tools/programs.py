@@ -73,7 +73,7 @@ async def _git_settings(stack: AsyncExitStack, path: Path) -> dict[str, str]:
 
 
 async def _group_run(service: Service, group: str, path: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
-    tool, before, report = GROUPS[group], len(service.events), path / f"{group}.xml"
+    tool, log_position, report = GROUPS[group], len(service.events), path / f"{group}.xml"
     address = gateway.address(service)
     variables = {
         **settings,
@@ -85,4 +85,4 @@ async def _group_run(service: Service, group: str, path: Path, python: Path, set
     }
     options = [*(["-p", tool.plugin] if tool.plugin else []), *pytest_runs.case_options(_CASES)]
     output = await pytest_runs.run(python, _CASES, [tool.file], options, variables, report)
-    return GroupRun(group, tool.file, output, report, gateway.suspects(service, before))
+    return GroupRun(group, tool.file, output, report, gateway.suspicious_calls(service, log_position))

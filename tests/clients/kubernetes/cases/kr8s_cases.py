@@ -68,17 +68,17 @@ async def test_an_object_is_watched_and_waited_for() -> None:
 async def test_every_version_is_served(plural: str, manifest: dict[str, Any]) -> None:
     """An object is created, patched, read and deleted in each version of its kind."""
     api = await kr8s.asyncio.api()
-    typed = new_class(manifest["kind"], manifest["apiVersion"], asyncio=True, namespaced=True, plural=plural)
-    created = await typed(manifest, api=api)
+    kind_class = new_class(manifest["kind"], manifest["apiVersion"], asyncio=True, namespaced=True, plural=plural)
+    created = await kind_class(manifest, api=api)
     await created.create()
     await created.patch({"spec": {"title": "Two"}})
-    read = (await typed.get(manifest["metadata"]["name"], namespace="default", api=api)).raw.to_dict()
+    read = (await kind_class.get(manifest["metadata"]["name"], namespace="default", api=api)).raw.to_dict()
     assert (read["apiVersion"], read["kind"]) == (manifest["apiVersion"], manifest["kind"])
     assert read["spec"] | manifest["spec"] | {"title": "Two"} == read["spec"]
     await created.delete()
 
 
 async def test_the_version_is_readable() -> None:
-    """The version is readable. kr8s lists kinds only if Kubernetes' core group exists, so they are named here."""
+    """The server's version is readable. These cases name all kinds, because kr8s lists them only if Kubernetes' core group exists."""
     api = await kr8s.asyncio.api()
     assert (await api.version())["gitVersion"]

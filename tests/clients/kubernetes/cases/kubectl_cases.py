@@ -1,4 +1,4 @@
-"""Daily work with kubectl, judged by the requests in its log and by its output."""
+"""Daily work with kubectl, checked by its output and by the requests in its log."""
 
 import json
 import os
@@ -35,11 +35,11 @@ class Run:
     err: str
     requests: list[Request]
 
-    def check_requests(self, *beginnings: str) -> None:
-        """Check that requests with these beginnings were sent in this order; others may have been sent between them."""
+    def check_requests(self, *prefixes: str) -> None:
+        """Check that requests with these prefixes were sent in this order. Other requests may have been sent between them."""
         calls = iter(self.calls)
-        for beginning in beginnings:
-            assert any(line.startswith(beginning) for line in calls), f"{beginning} was not requested in this order: {self.calls}"
+        for prefix in prefixes:
+            assert any(line.startswith(prefix) for line in calls), f"{prefix} was not requested in this order: {self.calls}"
 
     @property
     def calls(self) -> list[str]:
@@ -58,9 +58,9 @@ class Kubectl:
     def command(self, *arguments: str) -> list[str]:
         return [PROGRAM, f"--cache-dir={self.folder / 'cache'}", *arguments]
 
-    def __call__(self, *arguments: str, sent: Any = None, status: int | None = 0) -> Run:
-        """Run kubectl with ``sent`` on standard input, as JSON unless it is text, and check the exit status if one is given."""
-        text = sent if isinstance(sent, str) else json.dumps(sent) if sent is not None else ""
+    def __call__(self, *arguments: str, document: Any = None, status: int | None = 0) -> Run:
+        """Run kubectl with ``document`` on standard input, as JSON unless it is text, and check the exit status unless it is None."""
+        text = document if isinstance(document, str) else json.dumps(document) if document is not None else ""
         process = subprocess.run(
             self.command(*arguments, "-v=8"), input=text, env=self.environment, check=False, capture_output=True, text=True, timeout=50
         )
@@ -106,7 +106,7 @@ def dashboard(name: str, title: str = "One", /, labels: dict[str, str] | None = 
 @pytest.fixture
 def dashboard_name(kubectl: Kubectl, name: str) -> Iterator[str]:
     """Create a dashboard and return its name."""
-    kubectl("create", "-f", "-", sent=dashboard(name))
+    kubectl("create", "-f", "-", document=dashboard(name))
     yield name
     kubectl("delete", "dashboard", name, "--ignore-not-found")
 
@@ -182,7 +182,7 @@ def test_get_prints_the_error_of_an_unknown_object(kubectl: Kubectl) -> None:
 def test_selectors_limit_a_list(kubectl: Kubectl, name: str) -> None:
     """Objects are listed by labels and by name."""
     for index, team in enumerate(("a", "b", "c")):
-        kubectl("create", "-f", "-", sent=dashboard(f"{name}-{index}", labels={"team": team, "case": name}))
+        kubectl("create", "-f", "-", document=dashboard(f"{name}-{index}", labels={"team": team, "case": name}))
     listed = {
         "-l": [f"case={name},team=a", f"case={name},team in (a)", f"case={name},team notin (b,c)", f"case={name},team!=b,team!=c"],
         "--field-selector": [f"metadata.name={name}-0"],
@@ -199,7 +199,7 @@ def test_selectors_limit_a_list(kubectl: Kubectl, name: str) -> None:
 def test_a_list_in_chunks_is_complete(kubectl: Kubectl, name: str) -> None:
     """A list in pages is complete."""
     items = [dashboard(f"{name}-{index}", labels={"case": name}) for index in range(5)]
-    kubectl("create", "-f", "-", sent={"apiVersion": f"{GROUP}/v2alpha1", "kind": "DashboardList", "items": items})
+    kubectl("create", "-f", "-", document={"apiVersion": f"{GROUP}/v2alpha1", "kind": "DashboardList", "items": items})
     run = kubectl("get", "dashboards", "-l", f"case={name}", "--chunk-size=2", "--output=name")
     assert len(run.out.split()) == 5
     assert sum(request.path.startswith(f"{ITEMS}?") for request in run.requests) == 3
@@ -211,23 +211,23 @@ def test_a_watch_prints_each_change(kubectl: Kubectl, dashboard_name: str) -> No
     command = kubectl.command(
         "get", "dashboards", "--field-selector", f"metadata.name={dashboard_name}", "--watch", "--output-watch-events"
     )
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as watching:
-        assert watching.stdout is not None
-        assert watching.stdout.readline().split()[:3] == ["EVENT", "NAME", "TITLE"]
-        assert watching.stdout.readline().split()[:3] == ["ADDED", dashboard_name, "One"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().split()[:3] == ["EVENT", "NAME", "TITLE"]
+        assert process.stdout.readline().split()[:3] == ["ADDED", dashboard_name, "One"]
         kubectl("patch", "dashboard", dashboard_name, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
-        assert watching.stdout.readline().split()[:3] == ["MODIFIED", dashboard_name, "Two"]
+        assert process.stdout.readline().split()[:3] == ["MODIFIED", dashboard_name, "Two"]
         kubectl("delete", "dashboard", dashboard_name)
-        assert watching.stdout.readline().split()[:3] == ["DELETED", dashboard_name, "Two"]
-        watching.terminate()
+        assert process.stdout.readline().split()[:3] == ["DELETED", dashboard_name, "Two"]
+        process.terminate()
 
 
 def test_create_refuses_an_existing_object(kubectl: Kubectl, name: str) -> None:
     """A second creation of the same object is refused."""
-    run = kubectl("create", "-f", "-", sent=dashboard(name))
+    run = kubectl("create", "-f", "-", document=dashboard(name))
     run.check_requests(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
     assert run.out.strip() == f"dashboard.{GROUP}/{name} created"
-    repeated = kubectl("create", "-f", "-", sent=dashboard(name), status=1)
+    repeated = kubectl("create", "-f", "-", document=dashboard(name), status=1)
     assert f'dashboards.{GROUP} "{name}" already exists' in repeated.err
     kubectl("delete", "dashboard", name)
 
@@ -236,7 +236,7 @@ def test_create_generates_a_name(kubectl: Kubectl) -> None:
     """The server generates the name."""
     body = dashboard("x")
     body["metadata"] = {"generateName": "generated-"}
-    result = kubectl("create", "-f", "-", "--output=name", sent=body).out.strip()
+    result = kubectl("create", "-f", "-", "--output=name", document=body).out.strip()
     assert result.startswith(f"dashboard.{GROUP}/generated-")
     kubectl("delete", result)
 
@@ -244,7 +244,7 @@ def test_create_generates_a_name(kubectl: Kubectl) -> None:
 @pytest.mark.parametrize("command", [["create"], ["apply"], ["apply", "--server-side"]], ids=" ".join)
 def test_a_dry_run_stores_nothing(kubectl: Kubectl, name: str, command: list[str]) -> None:
     """The server validates a request and stores nothing."""
-    run = kubectl(*command, "-f", "-", "--dry-run=server", sent=dashboard(name))
+    run = kubectl(*command, "-f", "-", "--dry-run=server", document=dashboard(name))
     assert any("dryRun=All" in request.path for request in run.requests)
     assert "(server dry run)" in run.out
     kubectl("get", "dashboard", name, status=1)
@@ -253,27 +253,27 @@ def test_a_dry_run_stores_nothing(kubectl: Kubectl, name: str, command: list[str
 def test_unknown_fields_are_validated_as_requested(kubectl: Kubectl, name: str) -> None:
     """An unknown field is refused, warned about, or ignored, as requested."""
     body = dashboard(name) | {"speck": {}}
-    assert 'unknown field "speck"' in kubectl("create", "-f", "-", sent=body, status=1).err
-    assert 'unknown field "speck"' in kubectl("create", "-f", "-", "--validate=warn", "--dry-run=server", sent=body).err
-    ignored = kubectl("create", "-f", "-", "--validate=false", "--dry-run=server", sent=body)
+    assert 'unknown field "speck"' in kubectl("create", "-f", "-", document=body, status=1).err
+    assert 'unknown field "speck"' in kubectl("create", "-f", "-", "--validate=warn", "--dry-run=server", document=body).err
+    ignored = kubectl("create", "-f", "-", "--validate=false", "--dry-run=server", document=body)
     ignored.check_requests(f"POST {ITEMS}?dryRun=All&fieldManager=kubectl-create&fieldValidation=Ignore")
 
 
 def test_apply_keeps_the_fields_of_other_clients(kubectl: Kubectl, name: str) -> None:
     """A client-side apply creates, keeps and changes an object; it deletes omitted fields and keeps those of other clients."""
-    first = kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
+    first = kubectl("apply", "-f", "-", document=dashboard(name, "One", refresh="1m"))
     first.check_requests(
         "GET /openapi/v3", f"GET {ITEMS}/{name}", f"POST {ITEMS}?fieldManager=kubectl-client-side-apply&fieldValidation=Strict"
     )
     assert first.out.strip() == f"dashboard.{GROUP}/{name} created"
     version = kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"]
-    assert kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m")).out.strip().endswith("unchanged")
+    assert kubectl("apply", "-f", "-", document=dashboard(name, "One", refresh="1m")).out.strip().endswith("unchanged")
     assert kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"] == version
-    kubectl("annotate", "dashboard", name, "of=others")
-    assert kubectl("apply", "-f", "-", sent=dashboard(name, "Two")).out.strip().endswith("configured")
+    kubectl("annotate", "dashboard", name, "note=of another client")
+    assert kubectl("apply", "-f", "-", document=dashboard(name, "Two")).out.strip().endswith("configured")
     stored = kubectl("get", "dashboard", name, "--output=json").json
     assert stored["spec"] == {"title": "Two"}
-    assert stored["metadata"]["annotations"]["of"] == "others"
+    assert stored["metadata"]["annotations"]["note"] == "of another client"
     assert stored["metadata"]["generation"] == 2
     kubectl("delete", "dashboard", name)
 
@@ -283,20 +283,20 @@ def test_the_output_of_get_can_be_applied(kubectl: Kubectl, dashboard_name: str)
     text = kubectl("get", "dashboard", dashboard_name, "--output=yaml").out
     changed = text.replace("title: One", "title: Two")
     assert changed != text
-    kubectl("apply", "-f", "-", sent=changed)
+    kubectl("apply", "-f", "-", document=changed)
     assert kubectl("get", "dashboard", dashboard_name, "--output=jsonpath={.spec.title}").out == "Two"
 
 
 def test_server_side_apply_changes_and_deletes_fields(kubectl: Kubectl, name: str) -> None:
     """A server-side apply creates, keeps and changes an object, and deletes omitted fields."""
     apply = ("apply", "--server-side", "-f", "-")
-    first = kubectl(*apply, sent=dashboard(name, "One", refresh="1m"))
+    first = kubectl(*apply, document=dashboard(name, "One", refresh="1m"))
     first.check_requests(f"PATCH {ITEMS}/{name}?fieldManager=kubectl&fieldValidation=Strict&force=false")
     assert first.requests[-1].headers["Content-Type"] == "application/apply-patch+yaml"
     version = kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"]
-    kubectl(*apply, sent=dashboard(name, "One", refresh="1m"))
+    kubectl(*apply, document=dashboard(name, "One", refresh="1m"))
     assert kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"] == version
-    kubectl(*apply, sent=dashboard(name, "Two"))
+    kubectl(*apply, document=dashboard(name, "Two"))
     assert kubectl("get", "dashboard", name, "--output=json").json["spec"] == {"title": "Two"}
     kubectl("delete", "dashboard", name)
 
@@ -304,11 +304,11 @@ def test_server_side_apply_changes_and_deletes_fields(kubectl: Kubectl, name: st
 def test_fields_of_another_manager_conflict(kubectl: Kubectl, name: str) -> None:
     """Fields of another manager are refused by name, and changed with force."""
     apply = ("apply", "--server-side", "-f", "-", "--field-manager")
-    kubectl(*apply, "first", sent=dashboard(name, "One"))
-    refused = kubectl(*apply, "second", sent=dashboard(name, "Two"), status=1)
+    kubectl(*apply, "first", document=dashboard(name, "One"))
+    refused = kubectl(*apply, "second", document=dashboard(name, "Two"), status=1)
     assert 'Apply failed with 1 conflict: conflict with "first": .spec.title' in refused.err
     assert "Please review the fields above" in refused.err
-    kubectl(*apply, "second", "--force-conflicts", sent=dashboard(name, "Two"))
+    kubectl(*apply, "second", "--force-conflicts", document=dashboard(name, "Two"))
     stored = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
     assert stored["spec"]["title"] == "Two"
     assert [entry["manager"] for entry in stored["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]] == ["second"]
@@ -317,9 +317,9 @@ def test_fields_of_another_manager_conflict(kubectl: Kubectl, name: str) -> None
 
 def test_client_side_apply_may_be_continued_on_the_server(kubectl: Kubectl, name: str) -> None:
     """Fields of a client-side apply belong to the same manager in a server-side apply: no conflict, and omitted fields are deleted."""
-    kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
-    kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Two", refresh="1m"))
-    kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Three"))
+    kubectl("apply", "-f", "-", document=dashboard(name, "One", refresh="1m"))
+    kubectl("apply", "--server-side", "-f", "-", document=dashboard(name, "Two", refresh="1m"))
+    kubectl("apply", "--server-side", "-f", "-", document=dashboard(name, "Three"))
     stored = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
     assert stored["spec"] == {"title": "Three"}
     assert "kubectl-client-side-apply" not in [entry["manager"] for entry in stored["metadata"]["managedFields"]]
@@ -344,7 +344,7 @@ def test_edit_applies_the_changes_of_an_editor(kubectl: Kubectl, dashboard_name:
     ids=["merge", "strategic", "json"],
 )
 def test_each_type_of_patch_changes_an_object(kubectl: Kubectl, dashboard_name: str, kind: str, patch: str) -> None:
-    """Each type of patch changes the object, once."""
+    """Each type of patch changes an object. A repeated patch changes nothing."""
     kubectl("patch", "dashboard", dashboard_name, f"--type={kind}", "--patch", patch)
     assert kubectl("patch", "dashboard", dashboard_name, f"--type={kind}", "--patch", patch).out.strip().endswith("(no change)")
     stored = kubectl("get", "dashboard", dashboard_name, "--output=json").json
@@ -370,26 +370,26 @@ def test_labels_and_annotations_are_added_and_removed(kubectl: Kubectl, dashboar
 def test_replace_refuses_an_outdated_version(kubectl: Kubectl, dashboard_name: str) -> None:
     """An object is replaced as a whole; an outdated version is refused."""
     old = kubectl("get", "dashboard", dashboard_name, "--output=json").json
-    kubectl("replace", "-f", "-", sent=dashboard(dashboard_name, "Two"))
+    kubectl("replace", "-f", "-", document=dashboard(dashboard_name, "Two"))
     assert kubectl("get", "dashboard", dashboard_name, "--output=json").json["spec"]["title"] == "Two"
-    assert "the object has been modified" in kubectl("replace", "-f", "-", sent=old, status=1).err
+    assert "the object has been modified" in kubectl("replace", "-f", "-", document=old, status=1).err
 
 
 def test_diff_shows_the_changes_of_an_apply(kubectl: Kubectl, dashboard_name: str) -> None:
-    """The server computes the difference: status 1 with its lines, or status 0."""
-    run = kubectl("diff", "-f", "-", sent=dashboard(dashboard_name, "Two"), status=1)
+    """The server computes the difference. With changes the status is 1, and without any it is 0."""
+    run = kubectl("diff", "-f", "-", document=dashboard(dashboard_name, "Two"), status=1)
     run.check_requests(f"GET {ITEMS}/{dashboard_name}")
     assert "-  title: One" in run.out
     assert "+  title: Two" in run.out
-    kubectl("diff", "--server-side", "--force-conflicts", "-f", "-", sent=dashboard(dashboard_name, "Two"), status=1)
-    kubectl("apply", "-f", "-", sent=dashboard(dashboard_name, "One"))
-    assert kubectl("diff", "-f", "-", sent=dashboard(dashboard_name, "One")).out == ""
+    kubectl("diff", "--server-side", "--force-conflicts", "-f", "-", document=dashboard(dashboard_name, "Two"), status=1)
+    kubectl("apply", "-f", "-", document=dashboard(dashboard_name, "One"))
+    assert kubectl("diff", "-f", "-", document=dashboard(dashboard_name, "One")).out == ""
 
 
 def test_wait_ends_when_a_field_has_its_value(kubectl: Kubectl, dashboard_name: str) -> None:
     """Waiting ends when a field has its value, or the object is deleted."""
-    waiting = kubectl.command("wait", f"dashboard/{dashboard_name}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
-    with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as process:
+    command = kubectl.command("wait", f"dashboard/{dashboard_name}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as process:
         kubectl("patch", "dashboard", dashboard_name, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
         output, _ = process.communicate(timeout=40)
     assert (process.returncode, output.strip()) == (0, f"dashboard.{GROUP}/{dashboard_name} condition met")
@@ -408,10 +408,10 @@ def test_delete_waits_until_the_object_is_deleted(kubectl: Kubectl, dashboard_na
 def test_a_folder_is_deleted_with_its_content_on_request(kubectl: Kubectl, name: str) -> None:
     """A folder with a dashboard is deleted only with ``--cascade``, together with its content."""
     folder = {"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "metadata": {"name": name}, "spec": {"title": "F"}}
-    kubectl("create", "-f", "-", sent=folder)
+    kubectl("create", "-f", "-", document=folder)
     inner_dashboard = dashboard(f"{name}-in")
     inner_dashboard["metadata"]["annotations"] = {"grafana.app/folder": name}
-    kubectl("create", "-f", "-", sent=inner_dashboard)
+    kubectl("create", "-f", "-", document=inner_dashboard)
     assert name in kubectl("get", "folders").out
     assert "empty" in kubectl("delete", "folder", name, status=1).err
     kubectl("delete", "folder", name, "--cascade=foreground")
@@ -425,7 +425,7 @@ def test_a_token_and_a_password_are_accepted(kubectl: Kubectl, context: str) -> 
 
 
 def test_wrong_credentials_are_refused(kubectl: Kubectl) -> None:
-    """Wrong credentials get an error that says so."""
+    """The error for wrong credentials says that the caller is not logged in."""
     run = kubectl("get", "dashboards", "--token=glsa_wrong", "--username=", status=1)
     assert "logged in" in run.err or "Unauthorized" in run.err
 
@@ -448,7 +448,7 @@ def test_the_status_of_a_repository_is_patched_separately(kubectl: Kubectl, name
     """The status of a repository is read and patched separately."""
     spec = {"title": "R", "type": "local", "local": {"path": name}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
     body = {"apiVersion": "provisioning.grafana.app/v0alpha1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
-    kubectl("create", "-f", "-", sent=body)
+    kubectl("create", "-f", "-", document=body)
     patch = '{"status": {"observedGeneration": 1}}'
     kubectl("patch", "repository", name, "--subresource=status", "--type=merge", "--patch", patch)
     assert kubectl("get", "repository", name, "--subresource=status", "--output=jsonpath={.status.observedGeneration}").out == "1"
@@ -464,12 +464,12 @@ def test_the_probes_of_kubernetes_respond(kubectl: Kubectl) -> None:
 def test_every_version_is_served(kubectl: Kubectl, plural: str, manifest: dict[str, Any]) -> None:
     """An object is applied, changed by server-side apply, read and deleted in each version of its kind."""
     group, _, version = manifest["apiVersion"].partition("/")
-    typed, name = f"{plural}.{version}.{group}", manifest["metadata"]["name"]
-    kubectl("apply", "--filename=-", sent=manifest)
+    resource_type, name = f"{plural}.{version}.{group}", manifest["metadata"]["name"]
+    kubectl("apply", "--filename=-", document=manifest)
     changed = {**manifest, "spec": {**manifest["spec"], "title": "Two"}}
-    kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", sent=changed)
-    read = kubectl("get", typed, name, "--output=json").json
+    kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", document=changed)
+    read = kubectl("get", resource_type, name, "--output=json").json
     assert (read["apiVersion"], read["kind"]) == (manifest["apiVersion"], manifest["kind"])
     assert read["spec"] | changed["spec"] == read["spec"]
-    assert kubectl("apply", "--server-side", "--filename=-", sent=changed).out.endswith("serverside-applied\n")
-    kubectl("delete", typed, name)
+    assert kubectl("apply", "--server-side", "--filename=-", document=changed).out.endswith("serverside-applied\n")
+    kubectl("delete", resource_type, name)

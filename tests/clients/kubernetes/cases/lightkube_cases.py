@@ -86,10 +86,10 @@ def test_a_collection_is_deleted_by_one_request(api: Client) -> None:
 def test_every_version_is_served(api: Client, plural: str, manifest: dict[str, Any]) -> None:
     """An object is applied, patched, read and deleted in each version of its kind."""
     group, _, version = manifest["apiVersion"].partition("/")
-    typed, name = create_namespaced_resource(group, version, manifest["kind"], plural), manifest["metadata"]["name"]
-    api.apply(typed(metadata=manifest["metadata"], spec=manifest["spec"]))
-    api.patch(typed, name, {"spec": {"title": "Two"}}, patch_type=PatchType.MERGE)
-    read = api.get(typed, name)
+    kind_class, name = create_namespaced_resource(group, version, manifest["kind"], plural), manifest["metadata"]["name"]
+    api.apply(kind_class(metadata=manifest["metadata"], spec=manifest["spec"]))
+    api.patch(kind_class, name, {"spec": {"title": "Two"}}, patch_type=PatchType.MERGE)
+    read = api.get(kind_class, name)
     assert (read.apiVersion, read.kind) == (manifest["apiVersion"], manifest["kind"])
     assert read.spec | manifest["spec"] | {"title": "Two"} == read.spec
-    api.delete(typed, name)
+    api.delete(kind_class, name)

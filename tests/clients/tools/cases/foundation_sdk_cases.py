@@ -102,9 +102,9 @@ def elements(version: str) -> Any:
     )
 
 
-def document_of(built: Any) -> Any:
+def document_of(builder: Any) -> Any:
     """Return the JSON document of a builder."""
-    return json.loads(JSONEncoder().encode(built.build()))
+    return json.loads(JSONEncoder().encode(builder.build()))
 
 
 def call(method: str, path: str, body: object = None) -> Any:
@@ -114,19 +114,19 @@ def call(method: str, path: str, body: object = None) -> Any:
     return response.json()
 
 
-def objects(manifest: Any, version: str = "") -> str:
+def objects_path(manifest: Any, version: str = "") -> str:
     """Return the path of the objects of the kind of a manifest, in another version if one is given."""
     group, _, own_version = manifest["apiVersion"].partition("/")
     return f"/apis/{group}/{version or own_version}/namespaces/default/{PLURALS[manifest['kind']]}"
 
 
-def apply(manifest: Any) -> Any:
-    """Create the object of a manifest and return it as it is read."""
-    call("POST", objects(manifest), manifest)
-    return call("GET", f"{objects(manifest)}/{manifest['metadata']['name']}")
+def create_and_read(manifest: Any) -> Any:
+    """Create the object of a manifest, read it and return it."""
+    call("POST", objects_path(manifest), manifest)
+    return call("GET", f"{objects_path(manifest)}/{manifest['metadata']['name']}")
 
 
-def check_kept(sent: Any, returned: Any) -> None:
+def check_members_kept(sent: Any, returned: Any) -> None:
     """Check that every member that was sent is returned with an equal value."""
     assert {name: returned.get(name) for name in sent} == sent
 
@@ -135,7 +135,7 @@ def test_the_classic_api_returns_a_built_dashboard() -> None:
     """Every member of a built dashboard is returned as it was sent."""
     sent = document_of(classic().uid("built"))
     call("POST", "/api/dashboards/db", {"dashboard": sent, "overwrite": True})
-    check_kept(sent, call("GET", "/api/dashboards/uid/built")["dashboard"])
+    check_members_kept(sent, call("GET", "/api/dashboards/uid/built")["dashboard"])
 
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
@@ -149,8 +149,8 @@ def test_a_classic_manifest_is_returned_as_built(version: str) -> None:
         .metadata(resource.Metadata().name(name))
         .spec(document_of(classic()))
     )
-    check_kept(manifest["spec"], apply(manifest)["spec"])
-    elements_of_v2 = call("GET", f"{objects(manifest, 'v2')}/{name}")["spec"]["elements"]
+    check_members_kept(manifest["spec"], create_and_read(manifest)["spec"])
+    elements_of_v2 = call("GET", f"{objects_path(manifest, 'v2')}/{name}")["spec"]["elements"]
     assert sorted(element["spec"]["title"] for element in elements_of_v2.values()) == ["Load", "Notes", "Now"]
 
 
@@ -160,8 +160,8 @@ def test_elements_are_returned_as_built(version: str) -> None:
     name = f"tabs-{version}"
     manifest = document_of(ELEMENTS[version][0].manifest(name, elements(version)))
     assert manifest["apiVersion"] == f"dashboard.grafana.app/{version}"
-    check_kept(manifest["spec"], apply(manifest)["spec"])
-    panels = call("GET", f"{objects(manifest, 'v1')}/{name}")["spec"]["panels"]
+    check_members_kept(manifest["spec"], create_and_read(manifest)["spec"])
+    panels = call("GET", f"{objects_path(manifest, 'v1')}/{name}")["spec"]["panels"]
     collapsed = [panel for row in panels for panel in row.get("panels", [])]
     assert [panel["title"] for panel in panels] == ["One", "Row", "Two", "Notes"]
     assert [panel["title"] for panel in collapsed] == ["Load"]
@@ -171,7 +171,7 @@ def test_elements_are_returned_as_built(version: str) -> None:
 def test_a_folder_is_returned_as_built(builders: Any, request: pytest.FixtureRequest) -> None:
     """Every member of a built folder is returned as it was sent."""
     manifest = document_of(builders.manifest(f"folder-{request.node.callspec.id}", builders.Folder("Web").description("Dashboards")))
-    check_kept(manifest["spec"], apply(manifest)["spec"])
+    check_members_kept(manifest["spec"], create_and_read(manifest)["spec"])
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_playlist_is_returned_as_built(version: str, playlist: Any, item: Any)
     """Every member of a built playlist is returned as it was sent."""
     spec = document_of(playlist("Rotation").interval("5m").item(item().type("dashboard_by_tag").value("generated")))
     manifest = {"apiVersion": f"playlist.grafana.app/{version}", "kind": "Playlist", "metadata": {"name": f"list-{version}"}, "spec": spec}
-    check_kept(spec, apply(manifest)["spec"])
+    check_members_kept(spec, create_and_read(manifest)["spec"])
 
 
 def test_a_library_panel_is_returned_as_built() -> None:
@@ -193,4 +193,4 @@ def test_a_library_panel_is_returned_as_built() -> None:
     call("POST", "/api/library-elements", sent)
     returned = call("GET", "/api/library-elements/shared")["result"]
     assert (returned["name"], returned["type"]) == ("Shared", "text")
-    check_kept(model, returned["model"])
+    check_members_kept(model, returned["model"])

@@ -35,7 +35,7 @@ STORED: dict[str, list[Any]] = {
     "users": [{"login": "admin"}, {"login": "ann"}, {"login": "bob"}],
     "organizations": [{"name": "Main Org."}, {"name": "Second"}],
 }
-#: All components except two: legacy alert channels, and versions of dashboards, which it reads in the form before Grafana 11 only.
+#: All components except legacy alert channels, and versions of dashboards, of which grafana-backup reads only the form before Grafana 11.
 COMPONENTS = (
     "folders,dashboards,datasources,alert-rules,contact-points,notification-policy,snapshots,annotations,library-elements,"
     "teams,team-members,organizations,users"
@@ -43,7 +43,7 @@ COMPONENTS = (
 
 
 def test_everything_is_saved_and_restored(tmp_path: Path) -> None:
-    """Every object is equal after it was saved, deleted and restored."""
+    """Objects that are saved, deleted and restored are equal to the original ones."""
     create_all()
     assert contents() == STORED
     backups, settings = tmp_path / "backups", tmp_path / "settings.json"
@@ -90,10 +90,10 @@ def delete_all() -> None:
 
 def contents() -> dict[str, list[Any]]:
     """Return the compared members of all stored objects, by kind."""
-    boards = [call("GET", f"/api/dashboards/uid/{object_of_list['uid']}") for object_of_list in call("GET", "/api/search?type=dash-db")]
+    boards = [call("GET", f"/api/dashboards/uid/{result['uid']}") for result in call("GET", "/api/search?type=dash-db")]
     folders = call("GET", "/api/folders")
     teams = call("GET", "/api/teams/search")["teams"]
-    object_of_list: dict[str, list[Any]] = {
+    objects_by_kind: dict[str, list[Any]] = {
         "folders": folders,
         "permissions": [item for folder in folders for item in call("GET", f"/api/folders/{folder['uid']}/permissions")],
         "dashboards": [board["dashboard"] | {"folderUid": board["meta"]["folderUid"]} for board in boards],
@@ -106,7 +106,7 @@ def contents() -> dict[str, list[Any]]:
         "organizations": call("GET", "/api/orgs", auth=ADMIN),
     }
     return {
-        kind: [{member: item.get(member) for member in STORED[kind][0]} for item in objects] for kind, objects in object_of_list.items()
+        kind: [{member: item.get(member) for member in STORED[kind][0]} for item in objects] for kind, objects in objects_by_kind.items()
     }
 
 

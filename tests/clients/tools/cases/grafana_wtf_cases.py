@@ -35,7 +35,7 @@ def test_info_names_the_server_and_counts_panels() -> None:
 
 
 def test_find_searches_dashboards_and_data_sources() -> None:
-    """A text is found in dashboards and data sources, with its place."""
+    """A text is found in dashboards and data sources, with the path of the member that contains it."""
     report = run("find", "rare_metric")
     assert "panels.[0].targets.[0].expr" in json.dumps(report["dashboards"])
     assert run("find", "127.0.0.1:1")["datasources"]
