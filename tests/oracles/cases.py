@@ -21,7 +21,7 @@ from dashwright.expressions.sql.statement import parse_statement
 _FILE = Path(__file__).parent / "expressions.txt"
 _LIST_NAME = re.compile(r"@(\w+)")
 
-#: Rows of JSON values. ``{"exact": text}`` is a decimal number; ``{"error": true}`` stands for a failure.
+#: Rows of JSON values. ``{"exact": text}`` is a decimal number; ``{"error": true}`` is a failure.
 CaseResult = Any
 
 
@@ -37,11 +37,11 @@ def cases() -> list[str]:
             name, _, values = line.removeprefix("let ").partition(" = ")
             lists[name] = [value.strip() for value in values.split(" ;; ")]
         elif line and not line.startswith("# "):
-            expressions.update(dict.fromkeys(_written_out(line, lists)))
+            expressions.update(dict.fromkeys(_expand(line, lists)))
     return list(expressions)
 
 
-def _written_out(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
+def _expand(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
     names = [name for name in dict.fromkeys(_LIST_NAME.findall(line)) if name in lists]
     for values in itertools.product(*(lists[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
@@ -81,10 +81,10 @@ def _run_case(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> CaseR
         rows = run(statement_of(case))
     except (pymysql.err.MySQLError, UnicodeDecodeError):
         return NO_RESULT
-    return [[_plain(value) for value in row] for row in rows]
+    return [[_json_value(value) for value in row] for row in rows]
 
 
-def guest() -> duckdb.DuckDBPyConnection:
+def open_duckdb() -> duckdb.DuckDBPyConnection:
     """Return a DuckDB with the sandbox's macros and the tables of the cases."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("set TimeZone = 'UTC'")
@@ -103,10 +103,10 @@ def query_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> CaseResult
         rows = connection.execute(parse_statement(statement_of(case), "X").sql).fetchall()
     except (BadRequest, duckdb.Error):
         return NO_RESULT
-    return [[_plain(value) for value in row] for row in rows]
+    return [[_json_value(value) for value in row] for row in rows]
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     match value:
         case bool():
             return int(value)
@@ -119,15 +119,15 @@ def _plain(value: Any) -> Any:
         case date():
             return value.isoformat()
         case timedelta():
-            return _clock(value)
+            return _time_text(value)
         case float() if not math.isfinite(value):
             return str(value)
     return value
 
 
-def as_file(results: Mapping[str, CaseResult]) -> bytes:
+def json_file(results: Mapping[str, CaseResult]) -> bytes:
     """Return JSON with one case per line."""
-    lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(response, ensure_ascii=False)}" for case, response in results.items())
+    lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(result, ensure_ascii=False)}" for case, result in results.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
@@ -141,25 +141,25 @@ def result_text(result: CaseResult) -> str:
     return "NULL" if value is None else str(value) or "''"
 
 
-def _clock(value: timedelta) -> str:
+def _time_text(value: timedelta) -> str:
     micros = value // timedelta(microseconds=1)
     seconds, part = divmod(abs(micros), 1_000_000)
     text = f"{'-' if micros < 0 else ''}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return text + (f".{part:06}".rstrip("0") if part else "")
 
 
-def same(duckdb_result: CaseResult, reference: CaseResult) -> bool:
-    """Return True if both failed, or if rows are equal up to the written precision of numbers."""
+def are_equal(duckdb_result: CaseResult, reference: CaseResult) -> bool:
+    """Return whether both failed, or rows are equal up to the written precision of numbers."""
     if isinstance(duckdb_result, dict) or isinstance(reference, dict):
         return isinstance(duckdb_result, dict) and isinstance(reference, dict)
-    return len(duckdb_result) == len(reference) and all(map(_same_row, duckdb_result, reference))
+    return len(duckdb_result) == len(reference) and all(map(_are_equal_rows, duckdb_result, reference))
 
 
-def _same_row(own: Sequence[Any], reference: Sequence[Any]) -> bool:
-    return len(own) == len(reference) and all(map(_same_value, own, reference))
+def _are_equal_rows(own: Sequence[Any], reference: Sequence[Any]) -> bool:
+    return len(own) == len(reference) and all(map(_are_equal_values, own, reference))
 
 
-def _same_value(own: Any, reference: Any) -> bool:
+def _are_equal_values(own: Any, reference: Any) -> bool:
     if isinstance(reference, dict):
         exact = Decimal(reference["exact"])
         number = Decimal(own["exact"]) if isinstance(own, dict) else Decimal(repr(own)) if isinstance(own, int | float) else None

@@ -18,7 +18,7 @@ def mariadb() -> "Iterator[pymysql.Connection[pymysql.cursors.Cursor]]":
 
 
 @pytest.fixture(scope="session")
-def guest() -> Iterator[duckdb.DuckDBPyConnection]:
+def duckdb_connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """Return a DuckDB that runs SQL expressions."""
-    with cases.guest() as connection:
+    with cases.open_duckdb() as connection:
         yield connection

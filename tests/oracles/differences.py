@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
-from tests.oracles.cases import CaseResult, query_duckdb, result_text, same
+from tests.oracles.cases import CaseResult, are_equal, query_duckdb, result_text
 
 PAGE = Path(__file__).parents[2] / "docs/reference/sql.md"
 _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -17,12 +17,12 @@ class Difference(NamedTuple):
 
     own: str
     reference: str
-    why: str
+    reason: str
 
 
 @cache
 def differences() -> dict[str, Difference]:
-    """Return the listed differences by case."""
+    """Return the differences of the table by case."""
     _, _, after_marker = PAGE.read_text().partition("<!-- differences -->\n")
     table, _, _ = after_marker.partition("<!-- end -->")
     return {case.replace("\\|", "|"): Difference(own, reference, reason) for case, own, reference, reason in _ROW.findall(table)}
@@ -31,12 +31,12 @@ def differences() -> dict[str, Difference]:
 def check_case(connection: duckdb.DuckDBPyConnection, case: str, reference: CaseResult) -> str | None:
     """Return what is wrong with the result of this case compared to MariaDB's, or None."""
     own = query_duckdb(connection, case)
-    listed = differences().get(case)
-    if listed is None:
-        return None if same(own, reference) else f"{case}: {result_text(own)}, MariaDB: {result_text(reference)}"
-    if same(own, reference):
+    difference = differences().get(case)
+    if difference is None:
+        return None if are_equal(own, reference) else f"{case}: {result_text(own)}, MariaDB: {result_text(reference)}"
+    if are_equal(own, reference):
         return f"{case}: listed as different, but both return {result_text(own)}"
-    expected = (listed.own.strip("`"), listed.reference.strip("`"))
+    expected = (difference.own.strip("`"), difference.reference.strip("`"))
     return (
         None
         if expected == (result_text(own), result_text(reference))

@@ -4,7 +4,7 @@ import duckdb
 import pymysql
 import pytest
 from tests.golden import wire
-from tests.oracles.cases import CaseResult, as_file, cases, query_mariadb
+from tests.oracles.cases import CaseResult, cases, json_file, query_mariadb
 from tests.oracles.differences import check_case
 
 pytestmark = pytest.mark.oracles
@@ -17,10 +17,10 @@ def results(mariadb: "pymysql.Connection[pymysql.cursors.Cursor]") -> dict[str, 
 
 def test_the_golden_file_has_mariadbs_results(results: dict[str, CaseResult]) -> None:
     """MariaDB's results are in a golden file, so that other tests need no server. ``UPDATE_GOLDEN=1`` rewrites it."""
-    wire.check("mariadb.json", as_file(results))
+    wire.check("mariadb.json", json_file(results))
 
 
-def test_every_case_has_the_same_result(results: dict[str, CaseResult], guest: duckdb.DuckDBPyConnection) -> None:
+def test_every_case_has_the_same_result(results: dict[str, CaseResult], duckdb_connection: duckdb.DuckDBPyConnection) -> None:
     """Results are equal by value; each intended difference is on the reference page, with both results and the reason."""
-    faults = [fault for case, response in results.items() if (fault := check_case(guest, case, response))]
+    faults = [fault for case, result in results.items() if (fault := check_case(duckdb_connection, case, result))]
     assert not faults, "\n".join(faults)

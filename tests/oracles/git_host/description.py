@@ -9,7 +9,7 @@ import orjson
 
 _SCHEMAS = "#/components/schemas/"
 #: Keywords of a schema that restrict values. ``properties`` is handled separately: its keys are names.
-_APPLIED = (
+_RESTRICTIONS = (
     *("type", "format", "enum", "items", "required", "additionalProperties", "allOf", "anyOf", "oneOf", "not"),
     *("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"),
 )
@@ -38,38 +38,38 @@ class Description:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
         self._operations = {(method, template): document["paths"][template][method.lower()] for method, template in USED_CALLS}
-        self._definitions = self._reached()
+        self._definitions = self._referenced_schemas()
         self._validators: dict[bytes, jsonschema_rs.Draft202012Validator] = {}
         #: Operations that were requested.
-        self.seen: set[tuple[str, str]] = set()
+        self.requested_operations: set[tuple[str, str]] = set()
 
     def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None:
         """Return the reason why the description does not permit a request, or None. Unknown properties are not permitted."""
-        described = self._operation(method, path)
-        if described is None:
+        entry = self._operation(method, path)
+        if entry is None:
             return f"{method} {path} is not in the description"
-        template, operation = described
-        self.seen.add((method, template))
+        template, operation = entry
+        self.requested_operations.add((method, template))
         return self._fault_of_parameters(operation, path, template, query) or self._fault_of_body(operation, body)
 
     def check_response(self, method: str, path: str, status: int, body: Any) -> None:
         """Raise AssertionError for a response that differs from the description."""
-        described = self._operation(method, path)
-        assert described is not None, f"{method} {path} is not in the description"
-        response = self._whole(described[1]["responses"][str(status)])
+        entry = self._operation(method, path)
+        assert entry is not None, f"{method} {path} is not in the description"
+        response = self._resolve(entry[1]["responses"][str(status)])
         if "content" not in response:
-            assert body is None, f"{method} {path} answers {status} without a body"
+            assert body is None, f"{method} {path} has no body with status {status}"
             return
         faults = list(self._faults(_schema(response["content"]["application/json"]["schema"]), body))
         assert not faults, f"{method} {path}: {faults}"
 
     def _fault_of_parameters(self, operation: Mapping[str, Any], path: str, template: str, query: Mapping[str, str]) -> str | None:
-        described = {item["name"]: item for item in map(self._whole, operation.get("parameters", ()))}
+        parameters = {item["name"]: item for item in map(self._resolve, operation.get("parameters", ()))}
         values = {**dict(zip(re.findall(r"{(\w+)}", template), _values(template, path), strict=True)), **query}
         for name, text in values.items():
-            if name not in described:
-                return f"{name} is no parameter"
-            schema = _schema(described[name]["schema"])
+            if name not in parameters:
+                return f"{name} is not a parameter"
+            schema = _schema(parameters[name]["schema"])
             value = int(text) if schema.get("type") == "integer" and text.isdigit() else text
             if faults := list(self._faults(schema, value)):
                 return f"{name}: {faults}"
@@ -82,56 +82,56 @@ class Description:
         return f"body: {faults}" if faults else None
 
     def _operation(self, method: str, path: str) -> tuple[str, Mapping[str, Any]] | None:
-        for (described, template), operation in self._operations.items():
-            if described == method and _pattern(template).fullmatch(path):
+        for (operation_method, template), operation in self._operations.items():
+            if operation_method == method and _pattern(template).fullmatch(path):
                 return template, operation
         return None
 
-    def _reached(self) -> dict[str, Any]:
+    def _referenced_schemas(self) -> dict[str, Any]:
         """Return the schemas that the used calls refer to."""
-        schemas, reached = self._document["components"]["schemas"], dict[str, Any]()
-        responses = [self._whole(response) for operation in self._operations.values() for response in operation["responses"].values()]
+        schemas, referenced = self._document["components"]["schemas"], dict[str, Any]()
+        responses = [self._resolve(response) for operation in self._operations.values() for response in operation["responses"].values()]
         waiting = [*_schema_names([list(self._operations.values()), responses])]
         while waiting:
-            if (name := waiting.pop()) not in reached:
-                reached[name] = _schema(schemas[name])
+            if (name := waiting.pop()) not in referenced:
+                referenced[name] = _schema(schemas[name])
                 waiting += _schema_names(schemas[name])
-        return reached
+        return referenced
 
     def _faults(self, schema: Any, value: Any) -> Iterator[str]:
         key = orjson.dumps(schema)
         if key not in self._validators:
-            complete = {**schema, "$defs": self._definitions}
-            self._validators[key] = jsonschema_rs.Draft202012Validator(complete, validate_formats=True)
+            schema_with_definitions = {**schema, "$defs": self._definitions}
+            self._validators[key] = jsonschema_rs.Draft202012Validator(schema_with_definitions, validate_formats=True)
         validator = self._validators[key]
         return (f"{'.'.join(map(str, error.instance_path))}: {error.message[:200]}" for error in validator.iter_errors(value))
 
-    def _whole(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _resolve(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
         if "$ref" not in item:
             return item
         node: Any = self._document
         for part in item["$ref"].removeprefix("#/").split("/"):
             node = node[part]
-        return self._whole(node)
+        return self._resolve(node)
 
 
-def _schema_names(described: Any) -> list[str]:
+def _schema_names(part: Any) -> list[str]:
     """Return the names of the schemas that a part of the description refers to."""
-    return re.findall(rf'"{_SCHEMAS}([^"]+)"', orjson.dumps(described).decode())
+    return re.findall(rf'"{_SCHEMAS}([^"]+)"', orjson.dumps(part).decode())
 
 
-def _schema(described: Any) -> Any:
+def _schema(source: Any) -> Any:
     """Convert a schema of OpenAPI 3.0 to JSON Schema, which has no ``nullable``."""
-    if isinstance(described, list):
-        return [_schema(item) for item in described]
-    if not isinstance(described, dict):
-        return described
-    if "$ref" in described:
-        return {"$ref": described["$ref"].replace(_SCHEMAS, "#/$defs/")}
-    converted: dict[str, Any] = {key: _schema(described[key]) for key in _APPLIED if key in described}
-    if "properties" in described:
-        converted["properties"] = {name: _schema(value) for name, value in described["properties"].items()}
-    return {"anyOf": [converted, {"type": "null"}]} if described.get("nullable") is True else converted
+    if isinstance(source, list):
+        return [_schema(item) for item in source]
+    if not isinstance(source, dict):
+        return source
+    if "$ref" in source:
+        return {"$ref": source["$ref"].replace(_SCHEMAS, "#/$defs/")}
+    converted: dict[str, Any] = {key: _schema(source[key]) for key in _RESTRICTIONS if key in source}
+    if "properties" in source:
+        converted["properties"] = {name: _schema(value) for name, value in source["properties"].items()}
+    return {"anyOf": [converted, {"type": "null"}]} if source.get("nullable") is True else converted
 
 
 def _close_schema(schema: Any) -> Any:
@@ -141,8 +141,8 @@ def _close_schema(schema: Any) -> Any:
     closed: dict[str, Any] = {key: [_close_schema(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}
     if "properties" not in closed:
         return closed
-    named = {name: _close_schema(value) for name, value in closed["properties"].items()}
-    return {**closed, "properties": named, "additionalProperties": False}
+    properties = {name: _close_schema(value) for name, value in closed["properties"].items()}
+    return {**closed, "properties": properties, "additionalProperties": False}
 
 
 def _pattern(template: str) -> re.Pattern[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 from tests.integration.host.host_access import open_host_access
-from tests.oracles.git_host.typescript import Types, without_limits
+from tests.oracles.git_host.typescript import Types, permit_other_members
 from tests.servers.gitea_host import GiteaHost
 from tests.servers.npm import packaged_file
 
@@ -36,7 +36,7 @@ _OPERATIONS: Final = {
     ("DELETE", r"hooks/\d+"): "RepoDeleteHook",
 }
 #: Comments are not paged: the host ignores these parameters.
-_IGNORED: Final = {("IssueGetComments", "limit"), ("IssueGetComments", "page")}
+_IGNORED_PARAMETERS: Final = {("IssueGetComments", "limit"), ("IssueGetComments", "page")}
 
 _HOOK: Final = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
 
@@ -47,7 +47,7 @@ class ForgejoDescription:
     def __init__(self, types: Types) -> None:
         self._types = types
         #: Operations that were requested.
-        self.seen: set[str] = set()
+        self.requested_operations: set[str] = set()
 
     def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None:
         """Return the reason why the types do not permit a request, or None. Unknown members are not permitted."""
@@ -56,9 +56,9 @@ class ForgejoDescription:
         operation = self._operation(method, path)
         if operation is None:
             return f"{method} {path} is not an operation"
-        self.seen.add(operation)
+        self.requested_operations.add(operation)
         parts = {"query": {name: int(value) if value.isdigit() else value for name, value in query.items()}, "body": body}
-        parts["query"] = {name: value for name, value in parts["query"].items() if (operation, name) not in _IGNORED}
+        parts["query"] = {name: value for name, value in parts["query"].items() if (operation, name) not in _IGNORED_PARAMETERS}
         self._types.schema(f"{operation}Data")
         allowed = self._types.definitions[f"{operation}Data"]["properties"]
         return "; ".join(fault for name, value in parts.items() if value for fault in self._faults(allowed[name], value)) or None
@@ -68,12 +68,14 @@ class ForgejoDescription:
         operation = self._operation(method, path)
         if operation is not None:
             self._types.schema(f"{operation}Responses")
-            faults = self._faults(self._types.definitions[f"{operation}Responses"]["properties"][str(status)], body, without_limits)
+            faults = self._faults(self._types.definitions[f"{operation}Responses"]["properties"][str(status)], body, permit_other_members)
             assert not faults, f"{operation}: {faults}"
 
     def _operation(self, method: str, path: str) -> str | None:
-        below = path.removeprefix("/repos/team/boards").strip("/")
-        return next((name for (verb, pattern), name in _OPERATIONS.items() if verb == method and re.fullmatch(pattern, below)), None)
+        relative_path = path.removeprefix("/repos/team/boards").strip("/")
+        return next(
+            (name for (verb, pattern), name in _OPERATIONS.items() if verb == method and re.fullmatch(pattern, relative_path)), None
+        )
 
     def _faults(self, schema: Any, value: Any, change: Callable[[Any], Any] = lambda schema: schema) -> list[str]:
         validator = jsonschema_rs.Draft202012Validator(change({**schema, "$defs": self._types.definitions}))
@@ -97,19 +99,19 @@ async def test_every_call_has_the_types_of_forgejo(tmp_path: Path, types: Types)
         await host.comment(repository, access.number, "one")
         await host.comment(repository, access.number, "two")
         for state in CommitState:
-            await host.set_commit_status(repository, CommitStatus(access.head, state, "what was found", "https://boards.example.org/p"))
+            await host.set_commit_status(repository, CommitStatus(access.head, state, "description", "https://boards.example.org/p"))
         hook = await host.create_hook(repository, _HOOK)
         assert await host.update_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
         await host.delete_hook(repository, hook.id)
         access.server.merge("team/boards", access.number)
         assert (await host.pull_request(repository, access.number)).is_merged
-    assert description.seen == set(_OPERATIONS.values())
+    assert description.requested_operations == set(_OPERATIONS.values())
 
 
 def test_forgejo_has_the_members_that_are_read(types: Types) -> None:
     """Every member of a response that the client reads is in the types."""
     pulls, files, comments, hooks = GITEA.pull_requests, GITEA.changed_files, GITEA.comments, GITEA.hooks
-    read = {
+    read_members = {
         "PullRequest": {
             *(pulls.number, pulls.title, pulls.page, pulls.open[0], pulls.merged[0], pulls.base, pulls.head, pulls.head_commit),
             *(pulls.base_repository, pulls.head_repository, pulls.changed_files),
@@ -118,5 +120,5 @@ def test_forgejo_has_the_members_that_are_read(types: Types) -> None:
         "Comment": {"id", comments.text, comments.page},
         "Hook": {hooks.id, hooks.url, hooks.active, hooks.event_list},
     }
-    missing = {(name, path) for name, paths in read.items() for path in paths if not types.has_member(name, path)}
+    missing = {(name, path) for name, paths in read_members.items() for path in paths if not types.has_member(name, path)}
     assert not missing

@@ -53,13 +53,13 @@ def test_other_events_are_not_implemented(deliveries: dict[str, list[Any]]) -> N
 
 
 async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[str, list[Any]]) -> None:
-    """Each signed delivery over HTTP gets the status and the job in the table above."""
-    outcomes_by_event: dict[str, str] = {}
+    """Each signed delivery over HTTP gets the status and the job of ``_decision``."""
+    repository_names: dict[str, str] = {}
     for event, payloads in deliveries.items():
         for index, payload in enumerate(payloads):
             full_name = payload.get("repository", {}).get("full_name", "missing/missing")
-            if full_name not in outcomes_by_event:
-                outcomes_by_event[full_name] = f"boards-{len(outcomes_by_event)}"
-                await create_hooked_repository(api, outcomes_by_event[full_name], full_name, branch="")
-            status, body = await deliver(api, payload, name=outcomes_by_event[full_name], event=event, delivery_id=f"{event}-{index}")
+            if full_name not in repository_names:
+                repository_names[full_name] = f"boards-{len(repository_names)}"
+                await create_hooked_repository(api, repository_names[full_name], full_name, branch="")
+            status, body = await deliver(api, payload, name=repository_names[full_name], event=event, delivery_id=f"{event}-{index}")
             assert (status, body.get("job", {}).get("action")) == _decision(event, payload), (event, index, body)

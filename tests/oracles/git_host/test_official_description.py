@@ -34,16 +34,14 @@ async def test_every_call_is_as_described(tmp_path: Path, description: Descripti
         await host.comment(repository, host_access.number, "one")
         await host.comment(repository, host_access.number, "two")
         for state in CommitState:
-            await host.set_commit_status(
-                repository, CommitStatus(host_access.head, state, "what was found", "https://boards.example.org/p")
-            )
+            await host.set_commit_status(repository, CommitStatus(host_access.head, state, "description", "https://boards.example.org/p"))
         await host.set_commit_status(repository, CommitStatus(host_access.head, CommitState.SUCCESS, "", ""))
         hook = await host.create_hook(repository, _HOOK)
         assert await host.update_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
         await host.delete_hook(repository, hook.id)
         host_access.server.merge("team/boards", host_access.number)
         assert (await host.pull_request(repository, host_access.number)).is_merged
-    assert description.seen == USED_CALLS
+    assert description.requested_operations == USED_CALLS
 
 
 async def test_an_undescribed_request_is_refused(tmp_path: Path, description: Description) -> None:
@@ -54,8 +52,8 @@ async def test_an_undescribed_request_is_refused(tmp_path: Path, description: De
             ("GET", "/repos/team/boards/pulls/one", {}, None),
             ("GET", "/repos/team/boards/hooks", {"pages": "1"}, None),
             ("POST", "/repos/team/boards/hooks", {}, {"name": "web", "active": "yes"}),
-            ("POST", "/repos/team/boards/issues/1/comments", {}, {"text": "said"}),
-            ("POST", "/repos/team/boards/issues/1/comments", {}, {"body": "said", "mark": 1}),
+            ("POST", "/repos/team/boards/issues/1/comments", {}, {"text": "text"}),
+            ("POST", "/repos/team/boards/issues/1/comments", {}, {"body": "text", "mark": 1}),
             ("POST", f"/repos/team/boards/statuses/{host_access.head}", {}, {"state": "fine"}),
         ):
             assert description.fault_of_request(method, path, query, body), path

@@ -34,27 +34,27 @@ class Types:
 
     def has_member(self, name: str, path: str) -> bool:
         """Return whether a type has a member, such as ``base.repo.full_name``."""
-        schema = self._resolved(self.schema(name))
+        schema = self._resolve(self.schema(name))
         for member in path.split("."):
-            schema = self._resolved(schema.get("properties", {}).get(member) or schema.get("additionalProperties") or {})
+            schema = self._resolve(schema.get("properties", {}).get(member) or schema.get("additionalProperties") or {})
             if not schema:
                 return False
         return True
 
-    def _resolved(self, schema: Any) -> Any:
+    def _resolve(self, schema: Any) -> Any:
         """Return the schema behind references, without the choice of null."""
         if "$ref" in schema:
-            return self._resolved(self.definitions[schema["$ref"].rpartition("/")[2]])
-        return self._resolved(schema["anyOf"][0]) if "anyOf" in schema else schema
+            return self._resolve(self.definitions[schema["$ref"].rpartition("/")[2]])
+        return self._resolve(schema["anyOf"][0]) if "anyOf" in schema else schema
 
 
-def without_limits(schema: Any) -> Any:
+def permit_other_members(schema: Any) -> Any:
     """Return a schema that permits members which the types lack."""
     if isinstance(schema, list):
-        return [without_limits(item) for item in schema]
+        return [permit_other_members(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: without_limits(value) for key, value in schema.items() if key != "additionalProperties" or value is not False}
+    return {key: permit_other_members(value) for key, value in schema.items() if key != "additionalProperties" or value is not False}
 
 
 class _Parser:
@@ -84,13 +84,13 @@ class _Parser:
         return _PRIMITIVES[token] if token in _PRIMITIVES else self._types.schema(token)
 
     def _object(self) -> Any:
-        properties, required, others = dict[str, Any](), list[str](), False
+        properties, required, additional_properties = dict[str, Any](), list[str](), False
         while not self._accept("}"):
             if self._accept("["):
                 # An index signature: [key: string]: type.
                 del self._tokens[:4]
                 self._expect(":")
-                others = self.union()
+                additional_properties = self.union()
             else:
                 name = self._tokens.pop(0).strip("'")
                 is_optional = self._accept("?")
@@ -100,7 +100,7 @@ class _Parser:
                 properties[name] = {"anyOf": [schema, {"type": "null"}]} if is_optional else schema
                 required += [] if is_optional else [name]
             self._expect(";")
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": others}
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": additional_properties}
 
     def _accept(self, token: str) -> bool:
         is_next = self._tokens[0:1] == [token]

@@ -40,7 +40,7 @@ _LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "grouping
 
 
 class Cases:
-    """A source of random cases."""
+    """A source of random frames with transformations."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)

@@ -24,7 +24,7 @@ _MAX_DEPTH: Final = 2
 
 
 class RandomPanels:
-    """A source of random cases."""
+    """A source of random frames with field configurations."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)

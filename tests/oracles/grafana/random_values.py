@@ -29,7 +29,7 @@ _DISPLAY_UNITS: Final = ("short", "bytes", "s", "percent", "percentunit", "bool"
 
 
 class RandomValues:
-    """A source of random cases."""
+    """A source of random values and the settings of their display."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.oracles.grafana.random_panels import CUSTOM_PROPERTIES, UNKNOWN_PROPERTY, RandomPanels
 from tests.oracles.grafana.random_values import NOW
-from tests.oracles.grafana.test_values_agree import are_near
+from tests.oracles.grafana.test_values_agree import are_near_colours
 from tests.oracles.queue import node_packages
 
 from dashwright.common.errors import DashwrightError
@@ -32,7 +32,7 @@ from dashwright.expressions.transformations.result import transformed_for_drawin
 
 pytestmark = pytest.mark.oracles
 
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _NANOS_PER_MILLISECOND: Final = 1_000_000
 _TYPES: Final = {
     "number": FieldType.FLOAT64,
@@ -51,7 +51,7 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
     """Return the results of Grafana's library."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "customProperties": CUSTOM_PROPERTIES, "cases": cases}))
-    grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "panel.cjs", str(path)))
+    grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_FOLDER), _FOLDER / "panel.cjs", str(path)))
     return grafana_results
 
 
@@ -130,7 +130,7 @@ def difference(column: DisplayColumn, grafana_column: Any, *, are_shares_known: 
             continue
         display = column.processor.display(value)
         is_same = all(map(are_same_texts, (display.prefix, display.text, display.suffix), expected["parts"]))
-        if not is_same or (are_shares_known and not are_near(display.colour, expected["color"])):
+        if not is_same or (are_shares_known and not are_near_colours(display.colour, expected["color"])):
             return f"{value!r} of {column.name!r}: {display.prefix}{display.text}{display.suffix} {display.colour}, Grafana: {expected}"
         percent = expected.get("percent") if are_shares_known else None
         if percent is not None and display.share is not None and not math.isclose(percent, display.share, rel_tol=1e-9, abs_tol=1e-12):
@@ -156,7 +156,7 @@ def differences(case: Any, grafana: Any) -> str:
     return ""
 
 
-def check(cases: list[Any], folder: Path) -> None:
+def check_columns(cases: list[Any], folder: Path) -> None:
     """Fail if the columns of a case differ, unless Grafana fails."""
     differing, compared = [], 0
     for case, grafana in zip(cases, results(folder, cases), strict=True):
@@ -187,7 +187,7 @@ def item_differences(case: Any, grafana: Any) -> str:
         display = item.display
         are_shares_known = has_range(columns) and not is_coloured_early(item)
         is_same = (item.title, [display.prefix, display.text, display.suffix]) == (expected["title"], expected["parts"])
-        if not is_same or (are_shares_known and not are_near(display.colour, expected["color"])):
+        if not is_same or (are_shares_known and not are_near_colours(display.colour, expected["color"])):
             return f"{item.title!r} {display} {display.colour}, Grafana: {expected}"
     return ""
 
@@ -203,8 +203,8 @@ def test_columns_are_named_as_in_grafana(tmp_path: Path) -> None:
         column_names = [[names.of_field(field, frame, field.config or {}) for field in frame.fields] for frame in frames]
         tables = [from_frame(frame) for frame in frames]
         transformed = [DisplayNames(tables).of_frame(table) for table in tables]
-        of_frames = [frame_display_name(frame, 0) for frame in frames]
-        own_names = {"columns": column_names, "transformed": transformed, "frames": of_frames}
+        frame_names = [frame_display_name(frame, 0) for frame in frames]
+        own_names = {"columns": column_names, "transformed": transformed, "frames": frame_names}
         expected = {"columns": grafana["columns"], "transformed": grafana["columns"], "frames": [name for _, name in grafana["frames"]]}
         if own_names != expected:
             differing.append(f"{own_names}, Grafana: {grafana}\n  {json.dumps(case)}")
@@ -214,13 +214,13 @@ def test_columns_are_named_as_in_grafana(tmp_path: Path) -> None:
 def test_overrides_apply_as_in_grafana(tmp_path: Path) -> None:
     """The names, settings, texts and colours of columns agree: by their sources, by defaults and by override rules in their order."""
     source = RandomPanels(2)
-    check([source.columns() for _ in range(10_000)], tmp_path)
+    check_columns([source.columns() for _ in range(10_000)], tmp_path)
 
 
 def test_overrides_apply_to_transformed_columns_as_in_grafana(tmp_path: Path) -> None:
     """The names, settings, texts and colours of columns agree after transformations."""
     source = RandomPanels(3)
-    check([source.transformed_columns() for _ in range(4_000)], tmp_path)
+    check_columns([source.transformed_columns() for _ in range(4_000)], tmp_path)
 
 
 def test_single_values_are_those_of_grafana(tmp_path: Path) -> None:

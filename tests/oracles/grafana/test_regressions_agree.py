@@ -14,7 +14,7 @@ from dashwright.expressions.transformations.pipeline import apply_steps, read_st
 
 pytestmark = pytest.mark.oracles
 
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _CASES: Final = 300
 
 
@@ -42,6 +42,6 @@ def test_curves_have_the_values_of_the_libraries(tmp_path: Path) -> None:
         own_results.append(values)
     path = tmp_path / "cases.json"
     path.write_text(json.dumps(cases))
-    grafana_results = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "regress.mjs", str(path)))
+    grafana_results = json.loads(node_packages.run(node_packages.install_packages(_FOLDER), _FOLDER / "regress.mjs", str(path)))
     for case, own, grafana in zip(cases, own_results, grafana_results, strict=True):
         assert own == pytest.approx(grafana, rel=1e-6, abs=1e-5), case

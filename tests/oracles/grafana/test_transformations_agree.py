@@ -20,20 +20,20 @@ from dashwright.expressions.transformations.pipeline import apply_steps, read_st
 
 pytestmark = pytest.mark.oracles
 
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _CASES: Final = 3_000
-_SOURCES: Final = {"usual": Cases(1), "unusual": UnusualCases(2)}
+_CASE_SOURCES: Final = {"usual": Cases(1), "unusual": UnusualCases(2)}
 _SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Any, Any]]:
     """Return random cases, each with its source, with the results of Grafana's library."""
-    listed = [(name, source.case()) for name, source in _SOURCES.items() for _ in range(_CASES)]
+    cases = [(name, source.case()) for name, source in _CASE_SOURCES.items() for _ in range(_CASES)]
     path = tmp_path_factory.mktemp("cases") / "cases.json"
-    path.write_text(json.dumps([case for _, case in listed]))
-    output = node_packages.run(node_packages.install_packages(_HERE), _HERE / "transform.cjs", str(path))
-    return [(name, case, grafana) for (name, case), grafana in zip(listed, json.loads(output), strict=True)]
+    path.write_text(json.dumps([case for _, case in cases]))
+    output = node_packages.run(node_packages.install_packages(_FOLDER), _FOLDER / "transform.cjs", str(path))
+    return [(name, case, grafana) for (name, case), grafana in zip(cases, json.loads(output), strict=True)]
 
 
 def transform(case: Any) -> list[Any]:
@@ -63,7 +63,7 @@ def transform(case: Any) -> list[Any]:
                     "type": field.type.value,
                     "labels": field.labels,
                     "config": field.config,
-                    "values": [written(cell) for cell in field.values],
+                    "values": [comparable_cell(cell) for cell in field.values],
                 }
                 for field in frame.columns
             ],
@@ -72,11 +72,11 @@ def transform(case: Any) -> list[Any]:
     ]
 
 
-def written(cell: Any) -> Any:
-    """Return a cell with the columns of nested tables as lists."""
+def comparable_cell(cell: Any) -> Any:
+    """Return a cell with the columns of nested tables as lists, which can be compared."""
     if isinstance(cell, DataFrame):
-        return [[column.name, column.type.value, [written(value) for value in column.values]] for column in cell.columns]
-    return [written(item) for item in cell] if isinstance(cell, list) else cell
+        return [[column.name, column.type.value, [comparable_cell(value) for value in column.values]] for column in cell.columns]
+    return [comparable_cell(item) for item in cell] if isinstance(cell, list) else cell
 
 
 def read_cell(value: Any) -> Any:
@@ -85,25 +85,21 @@ def read_cell(value: Any) -> Any:
     return [read_cell(item) for item in value] if isinstance(value, list) else value
 
 
-def are_same(own_frames: Any, grafana: Any) -> bool:
+def are_same(own: Any, grafana: Any) -> bool:
     """Return whether two values are equal, apart from rounding errors. A boolean is not a number."""
-    if isinstance(own_frames, list) and isinstance(grafana, list):
-        return len(own_frames) == len(grafana) and all(map(are_same, own_frames, grafana))
-    if (
-        isinstance(own_frames, float | int)
-        and isinstance(grafana, float | int)
-        and isinstance(own_frames, bool) is isinstance(grafana, bool)
-    ):
-        return math.isclose(own_frames, grafana, rel_tol=1e-12) or (math.isnan(own_frames) and math.isnan(grafana))
-    return type(own_frames) is type(grafana) and bool(own_frames == grafana)
+    if isinstance(own, list) and isinstance(grafana, list):
+        return len(own) == len(grafana) and all(map(are_same, own, grafana))
+    if isinstance(own, float | int) and isinstance(grafana, float | int) and isinstance(own, bool) is isinstance(grafana, bool):
+        return math.isclose(own, grafana, rel_tol=1e-12) or (math.isnan(own) and math.isnan(grafana))
+    return type(own) is type(grafana) and bool(own == grafana)
 
 
 def difference(own_frames: list[Any], grafana: list[Any]) -> str:
     """Return the first difference of frames, or an empty string. Grafana's columns may be shorter than their frame."""
     no_frame: dict[str, Any] = {"fields": []}
     no_field: dict[str, Any] = {}
-    for own, other in zip_longest(own_frames, grafana, fillvalue=no_frame):
-        for field, expected in zip_longest(own["fields"], other["fields"], fillvalue=no_field):
+    for own, grafana_frame in zip_longest(own_frames, grafana, fillvalue=no_frame):
+        for field, expected in zip_longest(own["fields"], grafana_frame["fields"], fillvalue=no_field):
             length = len(field.get("values", ()))
             values = read_cell(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
             expected = {"labels": None, **expected, "values": values}
@@ -112,18 +108,18 @@ def difference(own_frames: list[Any], grafana: list[Any]) -> str:
                     continue
                 if not are_same(field.get(key), expected.get(key)):
                     return f"{key} of {field.get('name')!r}: {field.get(key)!r}, Grafana: {expected.get(key)!r}"
-        if (own.get("name"), own.get("refId")) != (other.get("name"), other.get("refId")):
-            return f"{own.get('refId')!r} {own.get('name')!r}, Grafana: {other.get('refId')!r} {other.get('name')!r}"
+        if (own.get("name"), own.get("refId")) != (grafana_frame.get("name"), grafana_frame.get("refId")):
+            return f"{own.get('refId')!r} {own.get('name')!r}, Grafana: {grafana_frame.get('refId')!r} {grafana_frame.get('name')!r}"
     return ""
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
-@pytest.mark.parametrize("source", _SOURCES)
+@pytest.mark.parametrize("source", _CASE_SOURCES)
 def test_results_are_those_of_grafana(results: list[tuple[str, Any, Any]], source: str, name: str) -> None:
     """The frames equal those of Grafana in all cases that end with this transformation, unless Grafana fails."""
     differing, compared = [], 0
-    for kind, case, grafana in results:
-        if kind != source or case["transformations"][-1]["id"] != name or "error" in grafana:
+    for case_source, case, grafana in results:
+        if case_source != source or case["transformations"][-1]["id"] != name or "error" in grafana:
             continue
         compared += 1
         try:
@@ -132,6 +128,5 @@ def test_results_are_those_of_grafana(results: list[tuple[str, Any, Any]], sourc
             difference_text = error.message
         if difference_text:
             differing.append(f"{difference_text}\n  {json.dumps(case)}")
-    # Enough random cases of each transformation, so that the comparison means something.
     assert compared > 20
     assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:3]])

@@ -21,7 +21,7 @@ from dashwright.expressions.value_formats.registry import value_format
 
 pytestmark = pytest.mark.oracles
 
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _NOW: Final = datetime.fromtimestamp(NOW / 1000, UTC)
 _SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _TRANSPARENT: Final = ("transparent", "rgba(0,0,0,0)", "#00000000")
@@ -33,7 +33,7 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
     """Return the results of Grafana's library."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "cases": cases}))
-    grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "display.cjs", str(path)))
+    grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_FOLDER), _FOLDER / "display.cjs", str(path)))
     return grafana_results
 
 
@@ -46,7 +46,7 @@ def read_cell(value: Any) -> Any:
 
 
 def check(cases: list[Any], differing: list[str]) -> None:
-    """Fail if a case differs."""
+    """Fail if there is a difference."""
     assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])
 
 
@@ -79,12 +79,12 @@ def test_cells_are_displayed_as_in_grafana(tmp_path: Path) -> None:
         for value, expected in zip(read_cell(case["values"]), grafana, strict=True):
             own = processor.display(value)
             is_same = [own.prefix, own.text, own.suffix] == expected["parts"]
-            if not is_same or not are_near(own.colour, expected["color"]):
+            if not is_same or not are_near_colours(own.colour, expected["color"]):
                 differing.append(f"{value!r}: {own} {own.colour}, Grafana: {expected}\n  {json.dumps(case)}")
     check(cases, differing)
 
 
-def are_near(own: str, grafana: str) -> bool:
+def are_near_colours(own: str, grafana: str) -> bool:
     """Return whether two colours are the same, apart from rounding."""
     if grafana in _TRANSPARENT or own in _TRANSPARENT:
         return grafana in _TRANSPARENT and own in _TRANSPARENT

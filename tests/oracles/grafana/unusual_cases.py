@@ -36,10 +36,11 @@ class UnusualCases(Cases):
         option_paths = [path for path in paths(options) if path and path[-1] != "timezone"]
         if not option_paths or self.chance(0.5):
             return transformation
-        place = self.one_of(*option_paths)
-        return {**transformation, "options": without(options, place) if self.chance(0.3) else self._wrong(options, place)}
+        path = self.one_of(*option_paths)
+        return {**transformation, "options": remove_at(options, path) if self.chance(0.3) else self._replace_value(options, path)}
 
-    def _wrong(self, options: Any, path: Path) -> Any:
+    def _replace_value(self, options: Any, path: Path) -> Any:
+        """Return a copy of the options with another value at a path."""
         value = member(options, path)
         if isinstance(value, bool):
             return replace_at(options, path, not value)
@@ -57,7 +58,7 @@ def member(tree: Any, path: Path) -> Any:
     return tree
 
 
-def without(tree: Any, path: Path) -> Any:
+def remove_at(tree: Any, path: Path) -> Any:
     """Return a copy of a tree without the member or item at a path."""
     parent = member(tree, path[:-1])
     if isinstance(parent, dict):

@@ -25,7 +25,7 @@ CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
 
 
 @dataclass
-class Oracle:
+class QueriedPrometheus:
     """A Prometheus and a gateway with the data sources ``prom`` and ``store``, a PostgreSQL with a weight for each job."""
 
     session: aiohttp.ClientSession
@@ -66,7 +66,7 @@ async def _reader(database: Database) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def oracle(database: Database, database_url: str, tmp_path: Path) -> AsyncIterator[Oracle]:
+async def oracle(database: Database, database_url: str, tmp_path: Path) -> AsyncIterator[QueriedPrometheus]:
     settings = load(
         http_port=0,
         data_dir=tmp_path,
@@ -106,13 +106,13 @@ async def oracle(database: Database, database_url: str, tmp_path: Path) -> Async
             async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as response:
                 assert response.status == 200, await response.text()
         end = int(time.time())
-        created = Oracle(session, address, server.url, end - 60, end)
+        queried = QueriedPrometheus(session, address, server.url, end - 60, end)
 
         async def is_scraped() -> bool:
-            created.end = int(time.time())
-            reply = await created.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=created.end)
+            queried.end = int(time.time())
+            reply = await queried.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=queried.end)
             return len(reply["result"]) == 2
 
         await wait_until(is_scraped, seconds=60)
-        created.start = created.end - 60
-        yield created
+        queried.start = queried.end - 60
+        yield queried

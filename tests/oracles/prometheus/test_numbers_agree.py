@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from tests.oracles.prometheus.conftest import Oracle
+from tests.oracles.prometheus.conftest import QueriedPrometheus
 
 pytestmark = pytest.mark.oracles
 
-PROM = {"type": "prometheus", "uid": "prom"}
+PROMETHEUS = {"type": "prometheus", "uid": "prom"}
 STORE = {"type": "grafana-postgresql-datasource", "uid": "store"}
 WEIGHTS = {"gateway": 3.0, "prometheus": 0.5}
 WEIGHTED_SUM = """
@@ -19,7 +19,7 @@ GATEWAY: Labels = (("job", "gateway"),)
 
 
 def query(ref_id: str, expr: str, **fields: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": PROM, "expr": expr, "interval": "1s", **fields}
+    return {"refId": ref_id, "datasource": PROMETHEUS, "expr": expr, "interval": "1s", **fields}
 
 
 def labels(pairs: dict[str, str] | None) -> Labels:
@@ -53,7 +53,7 @@ RANGES = {
 }
 
 
-async def test_a_range_has_the_same_series_and_points(oracle: Oracle) -> None:
+async def test_a_range_has_the_same_series_and_points(oracle: QueriedPrometheus) -> None:
     """A range query returns the same labels, times and values, to the last digit."""
     status, body = await oracle.query_gateway(*(query(ref_id, expr) for ref_id, expr in RANGES.items()))
     assert status == 200, body
@@ -63,7 +63,7 @@ async def test_a_range_has_the_same_series_and_points(oracle: Oracle) -> None:
         assert gateway_series(body["results"][ref_id]) == expected, expr
 
 
-async def test_an_instant_query_has_the_same_numbers(oracle: Oracle) -> None:
+async def test_an_instant_query_has_the_same_numbers(oracle: QueriedPrometheus) -> None:
     """An instant query returns the same numbers, and an error with the server's message."""
     status, body = await oracle.query_gateway(
         query("A", "scrape_samples_scraped", instant=True), query("B", "scalar(vector(0.1))", instant=True), query("C", "up{", instant=True)
@@ -78,7 +78,7 @@ async def test_an_instant_query_has_the_same_numbers(oracle: Oracle) -> None:
     assert "bad_data" in results["C"]["error"]
 
 
-async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None:
+async def test_one_request_mixes_sources_and_expressions(oracle: QueriedPrometheus) -> None:
     """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold in one request compute the expected numbers."""
     samples = "sum by (job) (scrape_samples_scraped)"
     pulse = {
@@ -89,16 +89,16 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
         "labels": 'job="gateway"',
         "pulseWave": {"timeStep": 1, "onCount": 1, "onValue": 10, "offCount": 0, "offValue": 0},
     }
-    above = [{"evaluator": {"type": "gt", "params": [100]}}]
+    conditions = [{"evaluator": {"type": "gt", "params": [100]}}]
     status, body = await oracle.query_gateway(
         query("A", samples, hide=True),
         pulse,
         {"refId": "M", "type": "math", "expression": "$A * 2 + $T"},
         {"refId": "R", "type": "reduce", "expression": "M", "reducer": "max"},
-        {"refId": "H", "type": "threshold", "expression": "R", "conditions": above},
+        {"refId": "H", "type": "threshold", "expression": "R", "conditions": conditions},
         {"refId": "W", "hide": True, "datasource": STORE, "format": "table", "rawSql": "select job, weight::float from weight"},
         {"refId": "S", "type": "sql", "expression": WEIGHTED_SUM},
-        {"refId": "N", "type": "threshold", "expression": "S", "conditions": above},
+        {"refId": "N", "type": "threshold", "expression": "S", "conditions": conditions},
         explain=True,
     )
     assert status == 200, body
@@ -113,6 +113,6 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
     maximum = {job: max(value for _, value in prometheus_series(data)[(("job", job),)]) for job in WEIGHTS}
     jobs = sorted(WEIGHTS)
     assert results["S"]["frames"][0]["data"]["values"] == [jobs, [maximum[job] * WEIGHTS[job] for job in jobs]]
-    fired = {frame["schema"]["fields"][-1]["labels"]["job"]: frame["data"]["values"] for frame in results["N"]["frames"]}
-    assert fired == {job: [[float(maximum[job] * WEIGHTS[job] > 100)]] for job in jobs}
+    crossings = {frame["schema"]["fields"][-1]["labels"]["job"]: frame["data"]["values"] for frame in results["N"]["frames"]}
+    assert crossings == {job: [[float(maximum[job] * WEIGHTS[job] > 100)]] for job in jobs}
     assert body["meta"]["explain"]["nodes"]["A"]["cache"] == "miss"

@@ -11,7 +11,7 @@ from dashwright.api.repositories.queue_contract.document import document
 
 pytestmark = pytest.mark.oracles
 
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _NEWER_VERSION: Final = "asyncapi-latest-version"
 """The advice to use AsyncAPI 3.1, which fewer tools read than 3.0."""
 
@@ -19,14 +19,14 @@ _NEWER_VERSION: Final = "asyncapi-latest-version"
 @pytest.fixture(scope="module")
 def packages() -> Path:
     """The folder with the installed parser."""
-    return node_packages.install_packages(_HERE)
+    return node_packages.install_packages(_FOLDER)
 
 
-def parse(packages: Path, folder: Path, described: Any) -> Any:
+def parse(packages: Path, folder: Path, description: Any) -> Any:
     """Return the operations of a document and the reports about it."""
     path = folder / "asyncapi.json"
-    path.write_text(json.dumps(described))
-    return json.loads(node_packages.run(packages, _HERE / "parse.mjs", str(path)))
+    path.write_text(json.dumps(description))
+    return json.loads(node_packages.run(packages, _FOLDER / "parse.mjs", str(path)))
 
 
 def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None
 )
 def test_the_parser_finds_faults(packages: Path, tmp_path: Path, path: str, value: Any) -> None:
     """A message of another channel, an unknown member of a binding and an invalid schema are errors."""
-    described = json.loads(json.dumps(document(version="1.0.0")))
+    description = json.loads(json.dumps(document(version="1.0.0")))
     *parents, name = path.split(".")
-    node = described
+    node = description
     for parent in parents:
         node = node[int(parent) if parent.isdigit() else parent]
     node[name] = value
-    assert [report for report in parse(packages, tmp_path, described)["reports"] if report["severity"] == 0]
+    assert [report for report in parse(packages, tmp_path, description)["reports"] if report["severity"] == 0]

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.cases import cases, guest, statement_of
+from tests.oracles.cases import cases, open_duckdb, statement_of
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.sql.functions import FUNCTIONS
@@ -31,7 +31,7 @@ _DUCKDB_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with guest() as connection:
+    with open_duckdb() as connection:
         yield connection
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tests.oracles.cases import cases, guest, is_statement
+from tests.oracles.cases import cases, is_statement, open_duckdb
 from tests.oracles.differences import check_case, differences
 
 from dashwright.expressions.sql.functions import FUNCTIONS
@@ -23,7 +23,7 @@ _RECORDED_RESULTS = json.loads((Path(__file__).parents[3] / "golden/mariadb.json
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with guest() as connection:
+    with open_duckdb() as connection:
         yield connection
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 from docs.tables import SQL_PAGE, page_with_tables
-from tests.oracles.cases import guest, result_text
+from tests.oracles.cases import open_duckdb, result_text
 
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.statement import parse_statement
@@ -26,7 +26,7 @@ def test_the_page_is_current() -> None:
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with guest() as connection:
+    with open_duckdb() as connection:
         _load_tables(connection)
         yield connection
 

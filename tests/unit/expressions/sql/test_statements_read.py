@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import duckdb
 import pytest
-from tests.oracles.cases import guest
+from tests.oracles.cases import open_duckdb
 
 from dashwright.expressions.sql.statement import parse_statement, warm_up
 
@@ -37,7 +37,7 @@ def test_the_tables_of_a_statement_are_the_results_that_it_reads(text: str, tabl
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with guest() as connection:
+    with open_duckdb() as connection:
         yield connection
 
 
