@@ -1,4 +1,4 @@
-"""``python -m tests.dashboards``: draws dashboard files over generated data, and prints what each panel shows (``make test-dashboards``).
+"""``python -m tests.dashboards``: draws dashboard files over generated data, and prints the state of each panel (``make test-dashboards``).
 
 The files are those below the directory ``DASHBOARD_CORPUS``, by default the examples of the project.
 """

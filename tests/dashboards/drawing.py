@@ -27,14 +27,14 @@ from dashwright.standalone.fixed_clock import FixedClock
 NOW: Final = datetime(2026, 6, 15, 12, 34, 56, tzinfo=UTC)
 _WIDTH: Final = 1_400
 _ROW_HEIGHT: Final = 38
-_SECONDS: Final = 60.0
+_TIMEOUT_SECONDS: Final = 60.0
 #: The states of panels that show their data.
 DRAWN: Final = frozenset({"drawn", "partial"})
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnPanel:
-    """A panel with its drawn pictures."""
+    """A drawn panel with its state."""
 
     id: int
     title: str
@@ -57,7 +57,7 @@ class DrawnDashboard:
 
 
 async def draw_files(directory: Path) -> list[DrawnDashboard]:
-    """Return the dashboards of all files below a directory, with the outcome of each panel."""
+    """Return the dashboards of all files below a directory, with the state of each panel."""
     return [DrawnDashboard(name, await draw_panels(spec)) for name, spec in dashboards_below(directory)]
 
 
@@ -84,14 +84,14 @@ def dashboards_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
-    """Return the outcome of each panel of a dashboard, in its own size; the panels of collapsed rows are included."""
+    """Draw each panel of a dashboard, in its own size, including the panels of collapsed rows."""
     panels = {int(panel.source["id"]): panel.source for section in read_sections(spec) for panel in section.panels}
     settings = replace(query_settings(load()), sources=GeneratedSources(spec, panels), clock=FixedClock.at(NOW))
     plotter = Plotter()
     try:
-        outline = DashboardOutline.model_validate_json(await _draw_state(spec, settings, plotter, {"format": "outline"}))
-        listed = {panel.id: panel for section in outline.sections for panel in reversed(section.panels)}
-        return [await _drawn_panel(spec, settings, plotter, panel) for panel in listed.values()]
+        outline = DashboardOutline.model_validate_json(await _draw(spec, settings, plotter, {"format": "outline"}))
+        panels_by_id = {panel.id: panel for section in outline.sections for panel in reversed(section.panels)}
+        return [await _drawn_panel(spec, settings, plotter, panel) for panel in panels_by_id.values()]
     finally:
         await plotter.stop()
         settings.close()
@@ -100,11 +100,11 @@ async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
 async def _drawn_panel(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, panel: OutlinePanel) -> DrawnPanel:
     width, height = max(panel.width * _WIDTH // 24, MIN_PANEL_WIDTH), max(panel.height * _ROW_HEIGHT - 8, 50)
     options = {"format": "json", "panel": panel.id, "width": width, "height": height, "variables": panel.variables}
-    report = orjson.loads(await _draw_state(spec, settings, plotter, options))
+    report = orjson.loads(await _draw(spec, settings, plotter, options))
     (entry,) = report["panels"]
     return DrawnPanel(panel.id, panel.title, entry["type"], entry["state"], entry.get("message", ""))
 
 
-async def _draw_state(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, options: Mapping[str, Any]) -> bytes:
+async def _draw(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, options: Mapping[str, Any]) -> bytes:
     request = PictureRequest.model_validate({**options, "spec": spec})
-    return (await draw(request, QueryContext(), settings, plotter, monotonic() + _SECONDS)).body
+    return (await draw(request, QueryContext(), settings, plotter, monotonic() + _TIMEOUT_SECONDS)).body

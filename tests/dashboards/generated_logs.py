@@ -16,28 +16,28 @@ _NANOS_PER_SECOND: Final = 1_000_000_000
 
 
 def log_lines(ref_id: str, names: Sequence[ReadName], time_range: TimeRange) -> list[Frame]:
-    """Return lines with labels. The JSON of lines has the names that the panel reads."""
+    """Return lines with labels. The JSON of each line has the members that the panel reads."""
     end = int(time_range.end.timestamp()) * _NANOS_PER_SECOND
     times = np.array([end - index * 7 * _NANOS_PER_SECOND for index in range(_LINES)], dtype=np.int64)
     labels = [{"app": f"app-{index % 3 + 1}", "level": _LEVELS[index % len(_LEVELS)]} for index in range(_LINES)]
-    members = [read.name for read in names if read.name not in ("Line", "Time", "labels")]
+    member_names = [read.name for read in names if read.name not in ("Line", "Time", "labels")]
     lines = [
         orjson.dumps(
-            {"msg": f"request {index} ended", "level": label["level"], **{name: f"{name}-{index % 3 + 1}" for name in members}}
+            {"msg": f"request {index} ended", "level": label["level"], **{name: f"{name}-{index % 3 + 1}" for name in member_names}}
         ).decode()
         for index, label in enumerate(labels)
     ]
     fields = [
-        Field("labels", FieldType.JSON, _objects(labels)),
+        Field("labels", FieldType.JSON, _object_array(labels)),
         Field("Time", FieldType.TIME, times),
-        Field("Line", FieldType.STRING, _objects(lines)),
-        Field("tsNs", FieldType.STRING, _objects([str(time) for time in times.tolist()])),
-        Field("id", FieldType.STRING, _objects([f"line-{index}" for index in range(_LINES)])),
+        Field("Line", FieldType.STRING, _object_array(lines)),
+        Field("tsNs", FieldType.STRING, _object_array([str(time) for time in times.tolist()])),
+        Field("id", FieldType.STRING, _object_array([f"line-{index}" for index in range(_LINES)])),
     ]
     return [Frame(fields, ref_id=ref_id, meta={"custom": {"frameType": "LabeledTimeValues"}})]
 
 
-def _objects(values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
+def _object_array(values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -1,4 +1,4 @@
-"""Generated results of queries in PromQL and languages like it, as a server would send them."""
+"""Generated results of queries in PromQL and similar languages, as a server would send them."""
 
 import math
 import zlib
@@ -19,7 +19,7 @@ from dashwright.expressions.sources.prometheus.response import frames_of, parse_
 
 _SERIES: Final = 3
 _BOUNDS: Final = ("0.1", "0.5", "1", "5", "+Inf")
-_NANOS: Final = 1e9
+_NANOS_PER_SECOND: Final = 1e9
 
 
 def series_of_query(
@@ -29,30 +29,35 @@ def series_of_query(
 
     The series have the labels of the query, and ``extra_labels`` if the query selects series without aggregation.
     """
-    read = read_query(query, time_range, record)
-    read = replace(read, is_range=read.is_range and not read.is_instant)
+    prometheus_query = read_query(query, time_range, record)
+    prometheus_query = replace(prometheus_query, is_range=prometheus_query.is_range and not prometheus_query.is_instant)
     body = {
         "status": "success",
-        "data": {"resultType": "vector" if read.is_instant else "matrix", "result": list(_items(read, extra_labels))},
+        "data": {
+            "resultType": "vector" if prometheus_query.is_instant else "matrix",
+            "result": list(_series_items(prometheus_query, extra_labels)),
+        },
     }
-    return frames_of(parse_response(orjson.dumps(body)), read, limits)
+    return frames_of(parse_response(orjson.dumps(body)), prometheus_query, limits)
 
 
-def _items(query: PrometheusQuery, extra_labels: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _series_items(query: PrometheusQuery, extra_labels: Sequence[str]) -> Iterator[dict[str, Any]]:
     names = label_names(query.expr, list(extra_labels))
     values = {name: label_values(query.expr, name, _SERIES) for name in names if name != "le"}
     count = max(map(len, values.values()), default=1)
     bounds: Sequence[str] = _BOUNDS if "le" in names else ("",)
     for index in range(count):
-        labels = {name: listed[index % len(listed)] for name, listed in values.items()}
-        for position, bound in enumerate(bounds):
-            level = 10.0 * (1 + zlib.crc32(query.expr.encode()) % 7) * (index + 1) * (position + 1)
+        labels = {name: values_of_label[index % len(values_of_label)] for name, values_of_label in values.items()}
+        for bound_index, bound in enumerate(bounds):
+            level = 10.0 * (1 + zlib.crc32(query.expr.encode()) % 7) * (index + 1) * (bound_index + 1)
             metric = labels | ({"le": bound} if bound else {})
             yield {"metric": metric, **_points(query, level)}
 
 
 def _points(query: PrometheusQuery, level: float) -> dict[str, Any]:
     if query.is_instant:
-        return {"value": [query.evaluation_time / _NANOS, str(level)]}
+        return {"value": [query.evaluation_time / _NANOS_PER_SECOND, str(level)]}
     times = range(query.start, query.end + 1, query.step)
-    return {"values": [[time / _NANOS, str(round(level * (1.2 + math.sin(time / _NANOS / 1800)), 3))] for time in times]}
+    return {
+        "values": [[time / _NANOS_PER_SECOND, str(round(level * (1.2 + math.sin(time / _NANOS_PER_SECOND / 1800)), 3))] for time in times]
+    }

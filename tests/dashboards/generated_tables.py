@@ -19,17 +19,18 @@ from dashwright.expressions.engine.timerange import TimeRange
 _POINTS: Final = 40
 _ROWS: Final = 6
 _NANOS: Final = 1_000_000_000
-#: Panels whose queries return tables unless the query names another form.
-_OF_TABLES: Final = frozenset({"table", "barchart", "piechart", "bargauge"})
+#: Types of panels whose queries return tables unless the query requests another format.
+_TABLE_PANELS: Final = frozenset({"table", "barchart", "piechart", "bargauge"})
 _ALIAS: Final = re.compile(r"\bas\s+(?:\"([^\"]+)\"|\[([^\]]+)\]|`([^`]+)`|([A-Za-z_]\w*))", re.IGNORECASE)
-#: A summary of the Kusto query language, with the names of its values and keys.
-_SUMMARY: Final = re.compile(r"\|\s*summarize\s+(.*?)(?:\bby\b([^|]*))?(?=\||$)", re.DOTALL)
-_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
+#: The operator ``summarize`` of the Kusto query language, with its values and its keys.
+_SUMMARIZE: Final = re.compile(r"\|\s*summarize\s+(.*?)(?:\bby\b([^|]*))?(?=\||$)", re.DOTALL)
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _TIME_NAME: Final = re.compile(r"_?(time|timestamp|date|day|zeit|datum)(generated)?", re.IGNORECASE)
 _TEXT_NAME: Final = re.compile(
     r".*(name|host|status|state|label|text|type|category|model|title|metric|path|id|version|level|user)", re.IGNORECASE
 )
-_NO_COLUMNS: Final = frozenset(
+#: Words after ``as`` that are not names of columns, such as the types in ``cast(x as int)``.
+_OTHER_WORDS: Final = frozenset(
     {"date", "int", "integer", "float", "text", "varchar", "numeric", "bigint", "timestamp", "string", "double", "select"}
 )
 
@@ -37,11 +38,15 @@ _NO_COLUMNS: Final = frozenset(
 def table_of_query(
     query: SourceQuery, panel_type: str, names: Sequence[ReadName], queries: Sequence[str], time_range: TimeRange
 ) -> list[Frame]:
-    """Return a table for a query in a language that is not parsed, with the columns in the query and those that the panel uses."""
+    """Return a table for a query in a language that is not parsed, with the columns that query and panel name."""
     members = query.model_extra or {}
     text = "\n".join(_texts(members))
-    own_names = [read for read in names if _is_named(read.name, text) or not any(_is_named(read.name, str(other)) for other in queries)]
-    columns = {read.name: read.use for read in own_names}
+    own_names = [
+        read_name
+        for read_name in names
+        if _is_named(read_name.name, text) or not any(_is_named(read_name.name, str(other)) for other in queries)
+    ]
+    columns = {read_name.name: read_name.use for read_name in own_names}
     for name in _columns_of(members, text):
         columns.setdefault(name, "")
     if _returns_series(members, panel_type, columns):
@@ -50,12 +55,12 @@ def table_of_query(
 
 
 def _returns_series(members: dict[str, Any], panel_type: str, columns: dict[str, str]) -> bool:
-    form = members.get("resultFormat") or members.get("format") or object_of(members.get("azureLogAnalytics")).get("resultFormat")
-    if form in ("table", "logs", 1):
+    result_format = members.get("resultFormat") or members.get("format") or object_of(members.get("azureLogAnalytics")).get("resultFormat")
+    if result_format in ("table", "logs", 1):
         return False
-    if form == "time_series" or members.get("queryType") == "Azure Monitor":
+    if result_format == "time_series" or members.get("queryType") == "Azure Monitor":
         return not any(use == "text" for use in columns.values())
-    return panel_type not in _OF_TABLES and not any(use == "text" for use in columns.values())
+    return panel_type not in _TABLE_PANELS and not any(use == "text" for use in columns.values())
 
 
 def _columns_of(members: dict[str, Any], text: str) -> Iterator[str]:
@@ -65,10 +70,10 @@ def _columns_of(members: dict[str, Any], text: str) -> Iterator[str]:
     if "select" in text.lower():
         for parts in _ALIAS.findall(text):
             name = next(part for part in parts if part)
-            if name.lower() not in _NO_COLUMNS:
+            if name.lower() not in _OTHER_WORDS:
                 yield name
-    for values, keys in _SUMMARY.findall(text):
-        yield from _ASSIGNED.findall(values)
+    for values, keys in _SUMMARIZE.findall(text):
+        yield from _ASSIGNMENT.findall(values)
         yield from (key.split("=")[0].strip() for key in keys.split(",") if key.split("=")[0].strip().isidentifier())
     if (alias := string_of(members.get("alias"))) and "$" not in alias and "{{" not in alias:
         yield alias

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
 from dashwright.expressions.transformations.pipeline import Step, read_steps
 
-#: Transformations after which columns have other names, so that later names are not those of queries.
+#: Transformations after which columns have other names, so that names in later steps are not those of queries.
 _RESHAPING: Final = frozenset({"reduce", "transpose", "groupingToMatrix", "rowsToFields", "seriesToRows", "timeSeriesTable", "heatmap"})
 _LITERAL_PATTERN: Final = re.compile(r"/?\^?\(?([\w .%°²³äöüß#()/-]+?)\)?\$?/?")
 _NUMBERED: Final = re.compile(r"(.+) \d+$")
@@ -21,33 +21,33 @@ class ReadName:
     """A name that a panel reads, with the use of the column."""
 
     name: str
-    use: str  #: ``number``, ``text``, ``time``, or empty if any type will do.
+    use: str  #: ``number``, ``text``, ``time``, or empty if the column may have any type.
 
 
 def names_read(panel: Mapping[str, Any]) -> list[ReadName]:
     """Return the names of columns that the transformations and options of a panel read and its queries must return."""
     names: dict[str, ReadName] = {}
-    made_names: set[str] = set()
+    new_names: set[str] = set()
     for step in read_steps(panel.get("transformations")):
         for read in _names_of_step(step):
-            name = _original(read.name)
-            if name and name not in made_names and (name not in names or (read.use and not names[name].use)):
+            name = _original_name(read.name)
+            if name and name not in new_names and (name not in names or (read.use and not names[name].use)):
                 names[name] = ReadName(name, read.use)
-        made_names |= _names_made(step)
+        new_names |= _new_names(step)
         if step.id in _RESHAPING:
             return list(names.values())
     for read in _names_of_options(object_of(panel.get("options"))):
-        if read.name not in made_names:
+        if read.name not in new_names:
             names.setdefault(read.name, read)
     return list(names.values())
 
 
-def _original(name: str) -> str:
+def _original_name(name: str) -> str:
     """Return the name of a column before a join numbered it or a group aggregated it."""
-    if matched := _AGGREGATED.fullmatch(name):
-        return matched[1]
-    matched = _NUMBERED.fullmatch(name)
-    return matched[1] if matched and matched[1].lower() in ("time", "value") else name
+    if match := _AGGREGATED.fullmatch(name):
+        return match[1]
+    match = _NUMBERED.fullmatch(name)
+    return match[1] if match and match[1].lower() in ("time", "value") else name
 
 
 def _names_of_step(step: Step) -> Iterator[ReadName]:
@@ -57,7 +57,7 @@ def _names_of_step(step: Step) -> Iterator[ReadName]:
             yield ReadName(name.strip(), use)
 
 
-def _organize(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+def _organize_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for member in ("indexByName", "renameByName", "includeByName"):
         yield from ((name, "") for name in object_of(options.get(member)))
 
@@ -65,10 +65,10 @@ def _organize(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
 def _filter_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for name in list_of(object_of(options.get("include")).get("names")):
         yield name, ""
-    yield from _literal(object_of(options.get("include")).get("pattern"))
+    yield from _literal_names(object_of(options.get("include")).get("pattern"))
 
 
-def _filtered_by_value(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+def _value_filter_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for filter_ in objects_of(options.get("filters")):
         value = object_of(object_of(filter_.get("config")).get("options")).get("value")
         yield filter_.get("fieldName"), "text" if isinstance(value, str) and not value.replace(".", "").isdigit() else "number"
@@ -104,9 +104,9 @@ def _conversion_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
 
 
 _READERS: Final[Mapping[str, Any]] = {
-    "organize": _organize,
+    "organize": _organize_names,
     "filterFieldsByName": _filter_names,
-    "filterByValue": _filtered_by_value,
+    "filterByValue": _value_filter_names,
     "calculateField": _calculation_names,
     "groupBy": _group_names,
     "groupToNestedTable": _group_names,
@@ -128,8 +128,8 @@ _READERS: Final[Mapping[str, Any]] = {
 }
 
 
-def _names_made(step: Step) -> set[str]:
-    """Return the names that a step gives to columns."""
+def _new_names(step: Step) -> set[str]:
+    """Return the new names of columns after a step."""
     names = {name for name in object_of(step.options.get("renameByName")).values() if isinstance(name, str)}
     if step.id == "calculateField":
         names.add(string_of(step.options.get("alias")) or "Total")
@@ -141,16 +141,16 @@ def _names_made(step: Step) -> set[str]:
 def _names_of_options(options: Mapping[str, Any]) -> Iterator[ReadName]:
     if name := string_of(options.get("xField")):
         yield ReadName(name, "" if name.lower() == "time" else "text")
-    for name, _ in _literal(object_of(options.get("reduceOptions")).get("fields")):
+    for name, _ in _literal_names(object_of(options.get("reduceOptions")).get("fields")):
         yield ReadName(name, "")
 
 
-def _literal(pattern: Any) -> Iterator[tuple[str, str]]:
+def _literal_names(pattern: Any) -> Iterator[tuple[str, str]]:
     """Yield the names that a pattern lists, such as ``/^cpu$/``."""
     if isinstance(pattern, str) and pattern not in ("", "/.*/"):
         for part in pattern.split("|"):
-            if matched := _LITERAL_PATTERN.fullmatch(part):
-                yield matched[1], ""
+            if match := _LITERAL_PATTERN.fullmatch(part):
+                yield match[1], ""
 
 
 def labels_in(texts: Iterable[str]) -> list[str]:

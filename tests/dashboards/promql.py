@@ -17,19 +17,19 @@ _OPERAND: Final = re.compile(r"[-+\s]*(?:\d[\w.]*\s*[-+*/%^]\s*)?")
 _OPERATOR: Final = re.compile(r"\s*[-+*/%^]\s*")
 _TEMPLATE: Final = re.compile(r"\s*with\s*\(", re.IGNORECASE)
 _REPLACEMENT: Final = re.compile(r"\blabel_(?:replace|join|set|format)\s*\(.*?,\s*\"([A-Za-z_]\w*)\"\s*,\s*\"([^\"]*)\"", re.DOTALL)
-_GROUPED: Final = re.compile(r"\bgroup_(?:left|right)\s*\(([^()]*)\)")
-_LISTED: Final = re.compile(r"\(?[\w./ -]+(?:\|[\w./ -]+)*\)?")
+_GROUP_MODIFIER: Final = re.compile(r"\bgroup_(?:left|right)\s*\(([^()]*)\)")
+_ALTERNATIVES: Final = re.compile(r"\(?[\w./ -]+(?:\|[\w./ -]+)*\)?")
 _MAX_DEPTH: Final = 30
 
 
 def label_names(query: str, extra_labels: list[str]) -> list[str]:
     """Return the names of the labels. ``extra_labels`` are names that a selector without aggregation may have in addition."""
-    names: list[str] = _names_of(query.strip(), extra_labels, 0)
+    names: list[str] = _label_names_of(query.strip(), extra_labels, 0)
     if _TEMPLATE.match(query):
         # The labels of templates are those of all of their aggregations.
         names = [label for matched in _BY.finditer(query) for label in _split(matched[2])]
     names += [name for name, _ in _REPLACEMENT.findall(query)]
-    for listed in _GROUPED.findall(query):
+    for listed in _GROUP_MODIFIER.findall(query):
         names += _split(listed)
     return list(dict.fromkeys(names))
 
@@ -37,40 +37,38 @@ def label_names(query: str, extra_labels: list[str]) -> list[str]:
 def label_values(query: str, name: str, count: int) -> list[str]:
     """Return up to ``count`` values of a label: those that the query selects, else numbered ones."""
     labels_and_replacements = [(match[1], match[2]) for match in _REPLACEMENT.finditer(query)]
-    if replaced := [value for replaced_name, value in labels_and_replacements if replaced_name == name and value and "$" not in value]:
-        return list(dict.fromkeys(replaced))[:count]
+    if replacements := [value for replaced_name, value in labels_and_replacements if replaced_name == name and value and "$" not in value]:
+        return list(dict.fromkeys(replacements))[:count]
     for matched, operator, value in _MATCHER.findall(query):
         if matched == name and operator == "=" and value:
             return [value]
-        if matched == name and operator == "=~" and _LISTED.fullmatch(value):
+        if matched == name and operator == "=~" and _ALTERNATIVES.fullmatch(value):
             return str(value).strip("()").split("|")[:count]
     return [f"{name}-{number}" for number in range(1, count + 1)]
 
 
-def _names_of(query: str, extra_labels: list[str], depth: int) -> list[str]:
+def _label_names_of(query: str, extra_labels: list[str], depth: int) -> list[str]:
     """Return the labels of the first operand of an expression."""
     operand = _OPERAND.match(query)
     query = query[operand.end() :] if operand else query
     if not query or depth > _MAX_DEPTH:
         return []
     if query[0] == "(":
-        return _names_of(query[1 : _end(query, 0)].strip(), extra_labels, depth + 1)
+        return _label_names_of(query[1 : _closing_bracket(query, 0)].strip(), extra_labels, depth + 1)
     name = _NAME.match(query)
     if name is None or name.end() == len(query) or query[name.end()] in "{[ \n":
-        argument_names = (
-            _aggregation_labels(query, name.end(), name[0], extra_labels, depth) if name and name[0].lower() in _AGGREGATIONS else None
-        )
-        return _selector_labels(query, extra_labels) if argument_names is None else argument_names
+        labels = _aggregation_labels(query, name.end(), name[0], extra_labels, depth) if name and name[0].lower() in _AGGREGATIONS else None
+        return _selector_labels(query, extra_labels) if labels is None else labels
     if query[name.end()] != "(":
         return _selector_labels(query, extra_labels)
     if name[0].lower() in _AGGREGATIONS:
-        argument_names = _aggregation_labels(query, name.end(), name[0], extra_labels, depth)
-        return [] if argument_names is None else argument_names
+        labels = _aggregation_labels(query, name.end(), name[0], extra_labels, depth)
+        return [] if labels is None else labels
     if name[0] in _WITHOUT_LABELS:
-        following = _OPERATOR.match(query, _end(query, name.end()) + 1)
-        return _names_of(query[following.end() :], extra_labels, depth + 1) if following else []
-    argument_names = _argument(query[name.end() + 1 : _end(query, name.end())], extra_labels, depth)
-    return [label for label in argument_names if label != "le"] if name[0] == "histogram_quantile" else argument_names
+        next_operator = _OPERATOR.match(query, _closing_bracket(query, name.end()) + 1)
+        return _label_names_of(query[next_operator.end() :], extra_labels, depth + 1) if next_operator else []
+    labels = _labels_of_argument(query[name.end() + 1 : _closing_bracket(query, name.end())], extra_labels, depth)
+    return [label for label in labels if label != "le"] if name[0] == "histogram_quantile" else labels
 
 
 def _aggregation_labels(query: str, start: int, name: str, extra_labels: list[str], depth: int) -> list[str] | None:
@@ -79,9 +77,9 @@ def _aggregation_labels(query: str, start: int, name: str, extra_labels: list[st
     opening = query.find("(", before.end() if before else start)
     if opening < 0 or query[before.end() if before else start : opening].strip():
         return None
-    closing = _end(query, opening)
+    closing = _closing_bracket(query, opening)
     by = before or _BY.match(query, closing + 1)
-    labels_of_argument = _argument(query[opening + 1 : closing], extra_labels, depth)
+    labels_of_argument = _labels_of_argument(query[opening + 1 : closing], extra_labels, depth)
     if name.lower() in _SELECTIONS and by is None:
         return labels_of_argument
     if by is None:
@@ -90,11 +88,11 @@ def _aggregation_labels(query: str, start: int, name: str, extra_labels: list[st
     return listed if by[1].lower() == "by" else [label for label in labels_of_argument if label not in listed]
 
 
-def _argument(text: str, extra_labels: list[str], depth: int) -> list[str]:
+def _labels_of_argument(text: str, extra_labels: list[str], depth: int) -> list[str]:
     """Return the labels of the first argument that is neither a number nor a text."""
     for argument in _arguments(text):
         if argument and not re.fullmatch(r"[\d.eE+-]+|\".*\"|'.*'", argument, re.DOTALL):
-            return _names_of(argument, extra_labels, depth + 1)
+            return _label_names_of(argument, extra_labels, depth + 1)
     return []
 
 
@@ -112,7 +110,7 @@ def _arguments(text: str) -> list[str]:
     arguments, start, index = [], 0, 0
     while index < len(text):
         if text[index] in "({[":
-            index = _end(text, index)
+            index = _closing_bracket(text, index)
         elif text[index] in "\"'`":
             index = _end_of_text(text, index)
         elif text[index] == ",":
@@ -122,7 +120,7 @@ def _arguments(text: str) -> list[str]:
     return [*arguments, text[start:].strip()]
 
 
-def _end(text: str, opening: int) -> int:
+def _closing_bracket(text: str, opening: int) -> int:
     """Return the position of the bracket that closes the one at ``opening``, or the end of the text."""
     depth, index = 0, opening
     while index < len(text):

@@ -22,22 +22,22 @@ from dashwright.expressions.sources.catalog import REPLACED_TYPES, Catalog, Cata
 from dashwright.expressions.sources.registry import BUILT_IN, DataSource
 from dashwright.expressions.sources.source import Source
 
-#: Types of references that are not those of data sources.
-_NO_TYPES: Final = frozenset({"datasource", "__expr__", "grafana", "dashboard", "panel"})
+#: Types in references that are not types of data sources.
+_OTHER_REFERENCES: Final = frozenset({"datasource", "__expr__", "grafana", "dashboard", "panel"})
 
 
 @dataclass(frozen=True, slots=True)
-class PanelNeeds:
-    """Requirements of a panel on its data."""
+class PanelRequirements:
+    """The data that a panel requires."""
 
     type: str = "timeseries"
     names: Sequence[ReadName] = ()
-    labels: Sequence[str] = ()  #: Labels that names of series refer to.
+    labels: Sequence[str] = ()  #: Labels to which names of series refer.
     queries: Sequence[str] = ()  #: The queries of the panel, as text.
 
     @classmethod
-    def of(cls, panel: Mapping[str, Any]) -> "PanelNeeds":
-        """Return the needs of a panel in the classic schema."""
+    def of(cls, panel: Mapping[str, Any]) -> "PanelRequirements":
+        """Return the requirements of a panel in the classic schema."""
         texts = list(_strings([panel.get("targets"), panel.get("fieldConfig"), panel.get("options")]))
         return cls(
             string_of(panel.get("type")), names_read(panel), labels_in(texts), [str(target) for target in list_of(panel.get("targets"))]
@@ -45,19 +45,19 @@ class PanelNeeds:
 
 
 class GeneratedSources:
-    """The data sources of a dashboard: one for each type that it names, and one for each type that is served."""
+    """The data sources of a dashboard: one for each type that it names, and one for each supported type."""
 
     def __init__(self, spec: Mapping[str, Any], panels: Mapping[int, Mapping[str, Any]]) -> None:
         self._types = [kind.id for kind in SUPPORTED_TYPES]
         self._types += sorted(
-            set(_types_in(spec)) - {name for kind in SUPPORTED_TYPES for name in kind.names} - REPLACED_TYPES.keys() - _NO_TYPES
+            set(_types_in(spec)) - {name for kind in SUPPORTED_TYPES for name in kind.names} - REPLACED_TYPES.keys() - _OTHER_REFERENCES
         )
-        self._needs = {id_: PanelNeeds.of(panel) for id_, panel in panels.items()}
+        self._requirements = {id_: PanelRequirements.of(panel) for id_, panel in panels.items()}
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         """Return a source of generated data for each query."""
-        needs = self._needs.get(context.panel_id or 0, PanelNeeds())
-        return [_source_of(query, needs) for query in queries]
+        requirements = self._requirements.get(context.panel_id or 0, PanelRequirements())
+        return [_source_of(query, requirements) for query in queries]
 
     async def catalog(self, context: QueryContext) -> Catalog:
         """Return the data sources of all types."""
@@ -67,18 +67,18 @@ class GeneratedSources:
 class GeneratedSource(Source):
     """A source of generated data for the queries of one panel."""
 
-    def __init__(self, source_type: str, needs: PanelNeeds) -> None:
+    def __init__(self, source_type: str, requirements: PanelRequirements) -> None:
         self._record = SourceRecord(1, 1, f"generated-{source_type}", source_type, source_type)
-        self._needs = needs
+        self._requirements = requirements
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        """Return series for queries in PromQL and languages like it, log lines for logs, and tables for all others."""
-        needs, expression = self._needs, (query.model_extra or {}).get("expr")
+        """Return series for queries in PromQL and similar languages, log lines for logs, and tables for all others."""
+        requirements, expression = self._requirements, (query.model_extra or {}).get("expr")
         if not isinstance(expression, str):
-            return table_of_query(query, needs.type, needs.names, needs.queries, time_range)
-        if needs.type in ("logs", "table") and self._record.type == "loki" and expression.lstrip().startswith("{"):
-            return log_lines(query.ref_id, needs.names, time_range)
-        extra_labels = [*needs.labels, *(read.name for read in needs.names if _is_label(read))]
+            return table_of_query(query, requirements.type, requirements.names, requirements.queries, time_range)
+        if requirements.type in ("logs", "table") and self._record.type == "loki" and expression.lstrip().startswith("{"):
+            return log_lines(query.ref_id, requirements.names, time_range)
+        extra_labels = [*requirements.labels, *(read.name for read in requirements.names if _is_label(read))]
         return series_of_query(query, self._record, extra_labels, time_range, limits)
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
@@ -90,15 +90,15 @@ class GeneratedSource(Source):
         return "Data is generated"
 
 
-def _source_of(query: SourceQuery, needs: PanelNeeds) -> DataSource:
+def _source_of(query: SourceQuery, requirements: PanelRequirements) -> DataSource:
     source_type = query.datasource.type
     if source_type in BUILT_IN:
         return DataSource(source_type, BUILT_IN[source_type])
-    return DataSource(source_type, GeneratedSource(canonical_type(source_type), needs))
+    return DataSource(source_type, GeneratedSource(canonical_type(source_type), requirements))
 
 
 def _is_label(read: ReadName) -> bool:
-    """Return whether a name may be that of a label, which is not the name of a column of values or times."""
+    """Return whether a name may be that of a label, and is not that of a column of values or times."""
     return read.name.isidentifier() and read.name not in ("Value", "Time", "Field", "Metric") and read.use != "number"
 
 

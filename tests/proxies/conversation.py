@@ -8,9 +8,9 @@ Side = Literal["before", "after"]
 
 
 class Moment(NamedTuple):
-    """Moment next to a step of a protocol.
+    """Moment before or after a step of a protocol.
 
-    Before: the server has not received the step. After: the server has done it, or received it if it sends no response;
+    Before: the server has not received the step. After: the server has executed it, or received it if it sends no response;
     the client does not know yet.
     """
 

@@ -15,7 +15,7 @@ from dashwright.common.database import queries
 _STORES = ("dashwright.common.stores", "dashwright.api.stores", "dashwright.jobs_worker.stores")
 _PARSE, _BIND, _QUERY, _SYNC, _READY = b"P", b"B", b"Q", b"S", b"Z"
 _COMMIT = b"COMMIT;\0"
-_ENDS = (_COMMIT, b"ROLLBACK;\0")
+_TRANSACTION_ENDS = (_COMMIT, b"ROLLBACK;\0")
 
 
 @cache
@@ -66,26 +66,26 @@ class PostgresConversation:
             yield Unit(message, [Moment("after", step) for step in steps])
 
     def _client_unit(self, message: bytes) -> Unit | None:
-        kind = message[:1]
+        message_type = message[:1]
         if self._is_refusing:
-            self._is_refusing = kind != _SYNC
+            self._is_refusing = message_type != _SYNC
             return None
-        if kind == _PARSE:
+        if message_type == _PARSE:
             name, text = message[5:].split(b"\0", 2)[:2]
             if (step := step_names().get(text.decode())) is not None:
                 self._prepared[name.decode()] = step
-        elif kind == _BIND:
+        elif message_type == _BIND:
             step = self._prepared.get(message[5:].split(b"\0", 2)[1].decode())
             if step is not None:
                 return self._statement(message, step)
-        elif kind == _QUERY:
+        elif message_type == _QUERY:
             return self._simple_query(message)
         return Unit(message)
 
     def _statement(self, message: bytes, step: str) -> Unit:
         if (code := self._refusals.get(step)) is not None:
             self._is_refusing = True
-            return Unit(_raising(code))
+            return Unit(_error_query(code))
         self._transaction.append(step)
         self._running.append(step)
         return Unit(message, [Moment("before", step)])
@@ -93,7 +93,7 @@ class PostgresConversation:
     def _simple_query(self, message: bytes) -> Unit:
         text = message[5:]
         steps = [f"commit of {step}" for step in dict.fromkeys(self._transaction)] if text == _COMMIT else []
-        if text in _ENDS or text.startswith(b"BEGIN"):
+        if text in _TRANSACTION_ENDS or text.startswith(b"BEGIN"):
             self._transaction.clear()
         self._running += steps
         return Unit(message, [Moment("before", step) for step in steps])
@@ -109,7 +109,7 @@ def _length(buffer: bytearray) -> int | None:
     return 1 + int.from_bytes(buffer[1:5]) if len(buffer) >= 5 else None
 
 
-def _raising(code: str) -> bytes:
+def _error_query(code: str) -> bytes:
     """Return the message of a query that raises an error."""
     text = f"do $$ begin raise exception 'injected by a test' using errcode = '{code}'; end $$".encode() + b"\0"
     return _QUERY + (len(text) + 4).to_bytes(4) + text

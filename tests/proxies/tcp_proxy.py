@@ -15,20 +15,20 @@ _CHUNK_BYTES = 65_536
 class TcpProxy:
     """A proxy on one loopback port that forwards bytes to the server of ``url``. The port is the same after each interruption.
 
-    ``converse`` returns the decoder of a new connection, whose moments are reported to ``traps``.
+    ``open_conversation`` returns the decoder of a new connection, whose moments are reported to ``traps``.
     """
 
-    def __init__(self, url: str, converse: Callable[[], Conversation] = Opaque, traps: Traps | None = None) -> None:
+    def __init__(self, url: str, open_conversation: Callable[[], Conversation] = Opaque, traps: Traps | None = None) -> None:
         #: Seconds by which each piece is delayed in each direction.
         self.delay_seconds = 0.0
         self.traps = traps or Traps()
         self._parts = urlsplit(url)
-        self._converse = converse
+        self._open_conversation = open_conversation
         self._port = 0
         self._listener: asyncio.Server | None = None
-        self._ends: set[asyncio.StreamWriter] = set()
-        self._is_flowing = asyncio.Event()
-        self._is_flowing.set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._is_forwarding = asyncio.Event()
+        self._is_forwarding.set()
 
     @property
     def url(self) -> str:
@@ -45,7 +45,7 @@ class TcpProxy:
 
     async def connect(self) -> None:
         """Accept connections and forward them to the server."""
-        self._listener = await asyncio.start_server(self._join, "127.0.0.1", self._port)
+        self._listener = await asyncio.start_server(self._handle_connection, "127.0.0.1", self._port)
         self._port = self._listener.sockets[0].getsockname()[1]
 
     async def disconnect(self) -> None:
@@ -58,38 +58,39 @@ class TcpProxy:
 
     def abort(self) -> None:
         """Abort every connection. New ones are accepted."""
-        for end in self._ends:
-            end.transport.abort()
+        for writer in self._writers:
+            writer.transport.abort()
 
     def redirect(self, url: str) -> None:
         """Forward later connections to the server of another URL, which may differ in its address only."""
         self._parts = urlsplit(url)
 
     def hold(self) -> None:
-        """Keep all bytes of both directions, as a partition of the network does. New connections are accepted, but silent."""
-        self._is_flowing.clear()
+        """Hold back all bytes of both directions, as a partition of the network does. New connections are accepted."""
+        self._is_forwarding.clear()
 
     def release(self) -> None:
-        """Forward the bytes that ``hold`` has kept, and all later ones."""
-        self._is_flowing.set()
+        """Forward the bytes that ``hold`` has held back, and all later ones."""
+        self._is_forwarding.set()
 
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._ends.add(writer)
-        conversation = self._converse()
+    async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        conversation = self._open_conversation()
         try:
-            far_reader, far_writer = await asyncio.open_connection(self._parts.hostname, self._parts.port)
-            self._ends.add(far_writer)
+            server_reader, server_writer = await asyncio.open_connection(self._parts.hostname, self._parts.port)
+            self._writers.add(server_writer)
             try:
                 await asyncio.gather(
-                    self._forward(reader, far_writer, conversation.from_client), self._forward(far_reader, writer, conversation.from_server)
+                    self._forward(reader, server_writer, conversation.from_client),
+                    self._forward(server_reader, writer, conversation.from_server),
                 )
             finally:
-                self._ends.discard(far_writer)
-                far_writer.close()
+                self._writers.discard(server_writer)
+                server_writer.close()
         except OSError:  # the server refuses connections, and so does the proxy
             pass
         finally:
-            self._ends.discard(writer)
+            self._writers.discard(writer)
             writer.close()
 
     async def _forward(
@@ -99,7 +100,7 @@ class TcpProxy:
             while piece := await reader.read(_CHUNK_BYTES):
                 if self.delay_seconds:
                     await asyncio.sleep(self.delay_seconds)
-                await self._is_flowing.wait()
+                await self._is_forwarding.wait()
                 for unit in units_of(piece):
                     for moment in unit.before:
                         await self.traps.reach(moment)

@@ -14,7 +14,7 @@ class TrapSprung(ConnectionError):
 
 
 class Traps:
-    """Traps of the connections of one service. Each is sprung once."""
+    """Traps of the connections of one service. Each runs its action once."""
 
     def __init__(self) -> None:
         #: Number of times that each moment was reached.
@@ -32,7 +32,7 @@ class Traps:
         return done
 
     async def reach(self, moment: Moment) -> None:
-        """Count a moment, and spring its trap. Raises TrapSprung if there was one."""
+        """Count a moment, and run the action of its trap. Raises TrapSprung if there is one."""
         self.reached[moment] += 1
         trap = self._armed.pop(moment, None)
         if trap is None:

@@ -30,7 +30,7 @@ _ITEM = re.compile(
     r"(?:(?P<ref>.+?)\s+)?(?P<kind>series|number|scalar|nodata)\b\s*(?:\"(?P<name>[^\"]*)\"\s*)?"
     r"(?:\{(?P<labels>[^}]*)\})?(?P<values>[^@]*)(?:@(?P<times>.*))?"
 )
-_PATTERN = re.compile(r"(?P<start>-?[\d.]+)(?P<step>[+-][\d.]+)x(?P<count>\d+)")
+_SEQUENCE = re.compile(r"(?P<start>-?[\d.]+)(?P<step>[+-][\d.]+)x(?P<count>\d+)")
 _REDUCE = re.compile(r"(?P<reducer>\S+) of (?P<input>.+?)(?: (?P<mode>dropNN|replaceNN|strict)(?: (?P<value>\S+))?)?")
 _RESAMPLE = re.compile(r"(?P<input>.+) every (?P<window>.*), (?P<down>\w+), (?P<up>\w+)")
 _CONDITION = re.compile(r"(?P<reducer>\S+) of (?P<input>.*?) ?\b(?P<evaluator>[a-z_]+)(?P<params>(?: -?[\d.]+)*)")
@@ -42,8 +42,8 @@ _LIMITS: dict[str, Callable[[Limits, int], Limits]] = {
     "points": lambda limits, value: replace(limits, query_points=value),
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_SPAN = TimeRange(_EPOCH, _EPOCH)
-_WORDS = {"null": None, "NaN": math.nan, "Inf": math.inf, "-Inf": -math.inf}
+_EMPTY_RANGE = TimeRange(_EPOCH, _EPOCH)
+_SPECIAL_VALUES = {"null": None, "NaN": math.nan, "Inf": math.inf, "-Inf": -math.inf}
 _UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "ns": 1}
 
 
@@ -62,12 +62,12 @@ class Item:
 class Evaluation:
     """Evaluation with the inputs of its case and the expected result."""
 
-    place: str
+    location: str
     title: str
     text: str
     inputs: dict[str, list[Item]]
     limits: Limits
-    span: TimeRange
+    time_range: TimeRange
     expected: list[Item] | None = None
     error: str | None = None
     warnings: list[str] = field(default_factory=list)
@@ -90,14 +90,14 @@ def read_labels(text: str | None) -> dict[str, str]:
 
 def read_match(text: str) -> Match:
     match = _MATCH.fullmatch(text)
-    assert match, f"not understood: {text}"
+    assert match, f"cannot be parsed: {text}"
     return Match(read_values(match["value"])[0], match["metric"] or "", Labels.of(read_labels(match["labels"])))
 
 
 def read_values(word: str) -> list[float | None]:
-    if word in _WORDS:
-        return [_WORDS[word]]
-    if pattern := _PATTERN.fullmatch(word):
+    if word in _SPECIAL_VALUES:
+        return [_SPECIAL_VALUES[word]]
+    if pattern := _SEQUENCE.fullmatch(word):
         return [float(pattern["start"]) + float(pattern["step"]) * index for index in range(int(pattern["count"]) + 1)]
     return [float(word)]
 
@@ -113,42 +113,42 @@ def read_times(word: str) -> list[int]:
     return [read_time(word)]
 
 
-def read_span(text: str) -> TimeRange:
+def read_time_range(text: str) -> TimeRange:
     start, end = (_EPOCH + timedelta(microseconds=read_time(word) // 1000) for word in text.split(" to "))
     return TimeRange(start, end)
 
 
 def read_file(path: Path) -> Iterator[Evaluation]:
-    title, inputs, limits, span, current = "", dict[str, list[Item]](), Limits(), _NO_SPAN, None
-    for index, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        line = re.sub(r"(^|\s)#.*", "", raw).strip()
+    title, inputs, limits, time_range, current = "", dict[str, list[Item]](), Limits(), _EMPTY_RANGE, None
+    for index, source_line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        line = re.sub(r"(^|\s)#.*", "", source_line).strip()
         word, _, arguments = line.partition(" ")
         if word == "case":
-            title, inputs, limits, span = arguments, {}, Limits(), _NO_SPAN
+            title, inputs, limits, time_range = arguments, {}, Limits(), _EMPTY_RANGE
         elif word == "limit":
             name, value = arguments.split()
             limits = _LIMITS[name](limits, int(value))
         elif word == "range":
-            span = read_span(arguments)
+            time_range = read_time_range(arguments)
         elif line.endswith(" nothing") and word != "=>":
             inputs[line.removesuffix(" nothing")] = []
-        elif word in _KINDS and not _ITEM.fullmatch(line):
+        elif word in _EXPRESSION_READERS and not _ITEM.fullmatch(line):
             if current:
                 yield current
-            current = Evaluation(f"{path.stem}:{index}", title, line, dict(inputs), limits, span)
+            current = Evaluation(f"{path.stem}:{index}", title, line, dict(inputs), limits, time_range)
         elif word == "=>":
-            assert current, f"{path.name}:{index}: nothing evaluated yet"
-            expect(current, arguments)
+            assert current, f"{path.name}:{index}: there is no evaluation before it"
+            add_expectation(current, arguments)
         elif line:
             match = _ITEM.fullmatch(line)
-            assert match, f"{path.name}:{index}: not understood: {line}"
-            assert match["ref"], f"{path.name}:{index}: an input needs a refId: {line}"
+            assert match, f"{path.name}:{index}: cannot be parsed: {line}"
+            assert match["ref"], f"{path.name}:{index}: an input requires a refId: {line}"
             inputs.setdefault(match["ref"], []).append(read_item(match))
     if current:
         yield current
 
 
-def expect(evaluation: Evaluation, text: str) -> None:
+def add_expectation(evaluation: Evaluation, text: str) -> None:
     word, _, arguments = text.partition(" ")
     if word == "error":
         evaluation.error = arguments
@@ -160,7 +160,7 @@ def expect(evaluation: Evaluation, text: str) -> None:
         evaluation.expected = evaluation.expected or []
         if word != "nothing":
             match = _ITEM.fullmatch(text)
-            assert match, f"{evaluation.place}: not understood: {text}"
+            assert match, f"{evaluation.place}: cannot be parsed: {text}"
             evaluation.expected.append(read_item(match))
 
 
@@ -178,19 +178,19 @@ def to_values(items: list[Item]) -> Values:
             return Scalar.of(items[0].values[0])
         case "number":
             return Numbers(LabelSets.of(labels), to_cells([item.values[0] for item in items]), names)
-    runs: list[list[Item]] = []
+    groups: list[list[Item]] = []
     for item in items:
-        if runs and runs[-1][0].times == item.times:
-            runs[-1].append(item)
+        if groups and groups[-1][0].times == item.times:
+            groups[-1].append(item)
         else:
-            runs.append([item])
-    return replace(Series.stacked(labels, [to_block(run) for run in runs]), names=names)
+            groups.append([item])
+    return replace(Series.stacked(labels, [to_block(group) for group in groups]), names=names)
 
 
-def to_block(run: list[Item]) -> Block:
-    rows = [to_cells(item.values) for item in run]
+def to_block(group: list[Item]) -> Block:
+    rows = [to_cells(item.values) for item in group]
     cells = Cells.with_nulls(np.stack([row.values for row in rows]), np.stack([row.null_mask() for row in rows]))
-    return Block(Axis(np.array(run[0].times, np.int64)), cells)
+    return Block(Axis(np.array(group[0].times, np.int64)), cells)
 
 
 def from_cells(cells: Cells) -> list[float | None]:
@@ -217,32 +217,32 @@ def from_values(values: Values) -> list[Item]:
 
 def to_expression(evaluation: Evaluation) -> Expression:
     kind, _, arguments = evaluation.text.partition(" ")
-    return _KINDS[kind](arguments, evaluation)
+    return _EXPRESSION_READERS[kind](arguments, evaluation)
 
 
 def to_reduce(text: str, _evaluation: Evaluation) -> Expression:
-    match = parsed(_REDUCE, text)
+    match = match_whole(_REDUCE, text)
     value = None if match["value"] is None else float(match["value"])
     return Reduce.of(match["input"], match["reducer"], (match["mode"] or "strict").replace("strict", ""), value)
 
 
 def to_resample(text: str, evaluation: Evaluation) -> Expression:
-    match = parsed(_RESAMPLE, text)
-    return Resample.of(ref_id_of(match["input"]), match["window"], match["down"], match["up"], evaluation.span, evaluation.limits)
+    match = match_whole(_RESAMPLE, text)
+    return Resample.of(ref_id_of(match["input"]), match["window"], match["down"], match["up"], evaluation.time_range, evaluation.limits)
 
 
 def to_classic(text: str, _evaluation: Evaluation) -> Expression:
     words = ["", *re.split(r" (and|or|logic-or|xor) (?=\S+ of )", text)]
     conditions = []
     for index, (operator, condition) in enumerate(zip(words[::2], words[1::2], strict=True), 1):
-        match = parsed(_CONDITION, condition)
+        match = match_whole(_CONDITION, condition)
         params = [float(word) for word in match["params"].split()]
         conditions.append(Condition.of(index, operator, [match["input"]], match["reducer"], match["evaluator"], params))
     return ClassicConditions.of(conditions)
 
 
 def to_threshold(text: str, _evaluation: Evaluation) -> Expression:
-    match = parsed(_THRESHOLD, text)
+    match = match_whole(_THRESHOLD, text)
     hysteresis = None
     if match["until"]:
         loaded = frozenset(fingerprint(Labels.of(read_labels(labels))) for labels in re.findall(r"\{([^}]*)\}", match["loaded"]))
@@ -255,13 +255,13 @@ def to_predicate(text: str) -> Predicate:
     return predicate_of(name, [float(bound) for bound in bounds])
 
 
-def parsed(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+def match_whole(pattern: re.Pattern[str], text: str) -> re.Match[str]:
     match = pattern.fullmatch(text)
-    assert match, f"not understood: {text}"
+    assert match, f"cannot be parsed: {text}"
     return match
 
 
-_KINDS: dict[str, Callable[[str, Evaluation], Expression]] = {
+_EXPRESSION_READERS: dict[str, Callable[[str, Evaluation], Expression]] = {
     "math": lambda text, _evaluation: Math.parse(text),
     "reduce": to_reduce,
     "resample": to_resample,
@@ -275,30 +275,28 @@ def run(evaluation: Evaluation) -> Outcome:
     return to_expression(evaluation).evaluate(inputs, evaluation.limits)
 
 
-def same_value(actual: float | None, expected_value: float | None) -> bool:
-    if actual is None or expected_value is None or math.isnan(expected_value):
-        return actual is expected_value or (actual is not None and expected_value is not None and math.isnan(actual))
-    return math.isclose(actual, expected_value, rel_tol=1e-12)
+def are_equal_values(actual: float | None, expected: float | None) -> bool:
+    if actual is None or expected is None or math.isnan(expected):
+        return actual is expected or (actual is not None and expected is not None and math.isnan(actual))
+    return math.isclose(actual, expected, rel_tol=1e-12)
 
 
-def same_item(actual: Item, expected_value: Item) -> bool:
+def are_equal_items(actual: Item, expected: Item) -> bool:
     return (
-        (actual.kind, actual.labels, actual.times) == (expected_value.kind, expected_value.labels, expected_value.times)
-        and len(actual.values) == len(expected_value.values)
-        and all(same_value(a, b) for a, b in zip(actual.values, expected_value.values, strict=True))
+        (actual.kind, actual.labels, actual.times) == (expected.kind, expected.labels, expected.times)
+        and len(actual.values) == len(expected.values)
+        and all(are_equal_values(a, b) for a, b in zip(actual.values, expected.values, strict=True))
     )
 
 
-def same_match(actual: Match, expected_value: Match) -> bool:
-    return (
-        actual.labels == expected_value.labels and actual.metric == expected_value.metric and same_value(actual.value, expected_value.value)
-    )
+def are_equal_matches(actual: Match, expected: Match) -> bool:
+    return actual.labels == expected.labels and actual.metric == expected.metric and are_equal_values(actual.value, expected.value)
 
 
 _EVALUATIONS = [evaluation for path in sorted(Path(__file__).parent.glob("*.test")) for evaluation in read_file(path)]
 
 
-@pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.place for evaluation in _EVALUATIONS])
+@pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.location for evaluation in _EVALUATIONS])
 def test_an_expression_has_the_result_of_its_case(evaluation: Evaluation) -> None:
     """Items, their order, labels, times and values, warnings and errors are those of the case."""
     assert (evaluation.error is None) != (evaluation.expected is None), "a case expects items or an error"
@@ -308,12 +306,12 @@ def test_an_expression_has_the_result_of_its_case(evaluation: Evaluation) -> Non
         return
     outcome = run(evaluation)
     assert not isinstance(outcome.values, Table)
-    result, body = from_values(outcome.values), evaluation.expected or []
-    assert len(result) == len(body), (evaluation.title, result)
-    assert all(same_item(a, b) for a, b in zip(result, body, strict=True)), (evaluation.title, result)
+    result, expected = from_values(outcome.values), evaluation.expected or []
+    assert len(result) == len(expected), (evaluation.title, result)
+    assert all(are_equal_items(a, b) for a, b in zip(result, expected, strict=True)), (evaluation.title, result)
     matches = outcome.matches or ()
     assert len(matches) == len(evaluation.matches), (evaluation.title, matches)
-    assert all(map(same_match, matches, evaluation.matches)), (evaluation.title, matches)
+    assert all(map(are_equal_matches, matches, evaluation.matches)), (evaluation.title, matches)
     assert len(outcome.warnings) == len(evaluation.warnings), (evaluation.title, outcome.warnings)
     for warning, text in zip(outcome.warnings, evaluation.warnings, strict=True):
         assert text in warning

@@ -12,11 +12,11 @@ from tests.specs import test_expression_specs as specs
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-_ERRORS_OF_LIMITS = ("windows, more than the", "points, more than the", "series pairs")
-"""Errors of limits, which the reference has none of."""
+_LIMIT_ERRORS = ("windows, more than the", "points, more than the", "series pairs")
+"""Errors of limits, which the reference does not have."""
 
-_ERRORS_OF_THE_SCHEMA = ("reduction foo", "replaceWithValue must be", "downsampling avg", "upsampling zero", "xor", "threshold A above")
-"""Errors of words and properties that the reference is never given: no request that holds them is read."""
+_SCHEMA_ERRORS = ("reduction foo", "replaceWithValue must be", "downsampling avg", "upsampling zero", "xor", "threshold A above")
+"""Errors of words and properties that the JSON schemas reject, so that the reference never receives them."""
 
 
 def to_item(item: specs.Item) -> Item:
@@ -42,7 +42,7 @@ def from_item(item: Item) -> specs.Item:
     return specs.Item("nodata", {}, [])
 
 
-def name_of(text: str) -> str:
+def ref_id_of(text: str) -> str:
     return text.removeprefix("$").removeprefix("{").removesuffix("}")
 
 
@@ -52,23 +52,25 @@ def to_test(text: str) -> threshold.Evaluator:
 
 
 def evaluate_reduce(text: str, inputs: dict[str, Items]) -> Outcome:
-    match = specs.parsed(specs._REDUCE, text)
+    match = specs.match_whole(specs._REDUCE, text)
     value = None if match["value"] is None else float(match["value"])
-    name = input_of(match["input"])
+    name = input_ref_id(match["input"])
     return reduce.evaluate(reduce.Reduce(name, match["reducer"], (match["mode"] or "strict").replace("strict", ""), value), inputs[name])
 
 
 def evaluate_resample(text: str, evaluation: specs.Evaluation, inputs: dict[str, Items]) -> Outcome:
-    match = specs.parsed(specs._RESAMPLE, text)
-    start, end = (round((time - _EPOCH).total_seconds() * 1000) * 10**6 for time in (evaluation.span.start, evaluation.span.end))
-    name, length = input_of(match["input"]), window(match["window"])
+    match = specs.match_whole(specs._RESAMPLE, text)
+    start, end = (
+        round((time - _EPOCH).total_seconds() * 1000) * 10**6 for time in (evaluation.time_range.start, evaluation.time_range.end)
+    )
+    name, length = input_ref_id(match["input"]), window(match["window"])
     return resample.evaluate(resample.Resample(name, length, match["down"], match["up"], start, end), inputs[name])
 
 
 def evaluate_threshold(text: str, inputs: dict[str, Items]) -> Outcome:
-    match = specs.parsed(specs._THRESHOLD, text)
+    match = specs.match_whole(specs._THRESHOLD, text)
     loaded = {fingerprint(specs.read_labels(labels)) for labels in re.findall(r"\{([^}]*)\}", match["loaded"] or "")}
-    name, unload = input_of(match["input"]), to_test(match["until"]) if match["until"] else None
+    name, unload = input_ref_id(match["input"]), to_test(match["until"]) if match["until"] else None
     return threshold.evaluate(threshold.Threshold(name, to_test(match["test"]), unload, loaded), inputs[name])
 
 
@@ -76,14 +78,14 @@ def evaluate_classic(text: str, inputs: dict[str, Items]) -> Outcome:
     words = ["", *re.split(r" (and|or|logic-or|xor) (?=\S+ of )", text)]
     conditions = []
     for operator, condition in zip(words[::2], words[1::2], strict=True):
-        match = specs.parsed(specs._CONDITION, condition)
+        match = specs.match_whole(specs._CONDITION, condition)
         bounds = [float(word) for word in match["params"].split()]
-        conditions.append(classic.Condition(operator, name_of(match["input"]), match["reducer"], match["evaluator"], bounds))
+        conditions.append(classic.Condition(operator, ref_id_of(match["input"]), match["reducer"], match["evaluator"], bounds))
     return classic.evaluate(conditions, inputs)
 
 
-def input_of(text: str) -> str:
-    name = name_of(text)
+def input_ref_id(text: str) -> str:
+    name = ref_id_of(text)
     if not name:
         raise Refused("parseError", "no reference")
     return name
@@ -104,16 +106,16 @@ def run(evaluation: specs.Evaluation) -> Outcome:
     return evaluate_classic(text, inputs)
 
 
-def is_within_reach(evaluation: specs.Evaluation) -> bool:
+def is_covered(evaluation: specs.Evaluation) -> bool:
     return evaluation.error is None or not any(
-        text in evaluation.error or text in evaluation.text for text in (*_ERRORS_OF_LIMITS, *_ERRORS_OF_THE_SCHEMA)
+        text in evaluation.error or text in evaluation.text for text in (*_LIMIT_ERRORS, *_SCHEMA_ERRORS)
     )
 
 
-_EVALUATIONS = [evaluation for evaluation in specs._EVALUATIONS if is_within_reach(evaluation)]
+_EVALUATIONS = [evaluation for evaluation in specs._EVALUATIONS if is_covered(evaluation)]
 
 
-@pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.place for evaluation in _EVALUATIONS])
+@pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.location for evaluation in _EVALUATIONS])
 def test_the_reference_has_the_result_of_the_case(evaluation: specs.Evaluation) -> None:
     """Items, their order, labels, times and values, warnings, matches, and whether there is an error, are those of the case."""
     if evaluation.error is not None:
@@ -121,12 +123,12 @@ def test_the_reference_has_the_result_of_the_case(evaluation: specs.Evaluation) 
             run(evaluation)
         return
     outcome = run(evaluation)
-    result, body = list(map(from_item, outcome.items)), evaluation.expected or []
-    assert len(result) == len(body), result
-    assert all(map(specs.same_item, result, body)), result
+    result, expected = list(map(from_item, outcome.items)), evaluation.expected or []
+    assert len(result) == len(expected), result
+    assert all(map(specs.are_equal_items, result, expected)), result
     assert len(outcome.matches) == len(evaluation.matches), outcome.matches
     for (value, metric, labels), match in zip(outcome.matches, evaluation.matches, strict=True):
-        assert specs.same_value(value, match.value)
+        assert specs.are_equal_values(value, match.value)
         assert (metric, dict(labels or {})) == (match.metric, dict(match.labels.pairs))
     assert len(outcome.warnings) == len(evaluation.warnings), outcome.warnings
     assert all(text in warning for warning, text in zip(outcome.warnings, evaluation.warnings, strict=True)), outcome.warnings

@@ -27,7 +27,7 @@ class JobWatch:
     def __init__(self) -> None:
         self.states: dict[str, list[str]] = {}
 
-    async def follow(self, client: Client) -> None:
+    async def record_events(self, client: Client) -> None:
         """Record events, and resume the watch after the last one if the gateway ends it."""
         version = "0"
         with suppress(aiohttp.ClientError):  # the gateway has been stopped
@@ -41,8 +41,8 @@ class JobWatch:
                         if event["type"] != "DELETED":
                             self.states.setdefault(item["metadata"]["name"], []).append(item["status"]["state"])
 
-    def has_seen_end_of(self, names: set[str]) -> bool:
-        """Return whether each of these jobs has ended as a success, once."""
+    def has_recorded_success_of(self, names: set[str]) -> bool:
+        """Return whether each of these jobs has succeeded, once."""
         return all(self.states.get(name, []).count("success") == 1 for name in names)
 
 
@@ -56,21 +56,21 @@ async def test_both_versions_serve_one_database_and_broker(
     await previous.start()
     old_load, new_load, old_watch, new_watch = Load(), Load(), JobWatch(), JobWatch()
 
-    async def both_have_seen_end_of(names: set[str]) -> bool:
-        """Return whether each watcher has seen the ends of the jobs that were accepted at its gateway."""
-        return old_watch.has_seen_end_of(names & old_load.accepted) and new_watch.has_seen_end_of(names & new_load.accepted)
+    async def both_have_recorded_success_of(names: set[str]) -> bool:
+        """Return whether each watch has recorded the success of the jobs that were accepted at its gateway."""
+        return old_watch.has_recorded_success_of(names & old_load.accepted) and new_watch.has_recorded_success_of(names & new_load.accepted)
 
     async with Client(previous.address) as old_client:
         for name in REPOSITORIES:
             await old_client.create_repository(name, name)
-        watches = [asyncio.create_task(old_watch.follow(old_client))]
+        watches = [asyncio.create_task(old_watch.record_events(old_client))]
         old_requests = asyncio.create_task(old_load.run(old_client, 1))
         await wait_for_requests(old_load, 20)
         await migrate(database_url)
-        present = make_stack()
-        await present.start()
-        async with Client(present.address) as new_client:
-            watches.append(asyncio.create_task(new_watch.follow(new_client)))
+        current = make_stack()
+        await current.start()
+        async with Client(current.address) as new_client:
+            watches.append(asyncio.create_task(new_watch.record_events(new_client)))
             new_requests = asyncio.create_task(new_load.run(new_client, 2))
             await wait_for_requests(old_load, old_load.requests + REQUESTS)
             await wait_for_requests(new_load, REQUESTS)
@@ -81,7 +81,7 @@ async def test_both_versions_serve_one_database_and_broker(
             await old_requests
             await wait_until(records.all_jobs_ended, seconds=60)
             names = {name for name in old_load.accepted | new_load.accepted if not name.startswith("evaluation")}
-            await wait_until(lambda: both_have_seen_end_of(names))
+            await wait_until(lambda: both_have_recorded_success_of(names))
             assert await previous.gateway.stop() == 0
             new_load.is_stopped = True
             await new_requests
@@ -94,9 +94,9 @@ async def test_both_versions_serve_one_database_and_broker(
     jobs = {job["name"]: (job["state"], job["attempts"]) for job in await records.jobs()}
     assert old_load.accepted | new_load.accepted <= set(jobs)
     assert set(jobs.values()) == {("success", 1)}
-    for stack in (previous, present):
-        assert stack.jobs_worker.logged_events("job_ended"), "one version did no work"
-        assert stack.expressions.logged_events("job_ended"), "one version did no work"
+    for stack in (previous, current):
+        assert stack.jobs_worker.logged_events("job_ended"), "one version has run no jobs"
+        assert stack.expressions.logged_events("job_ended"), "one version has run no jobs"
 
 
 async def wait_for_requests(load: Load, requests: int) -> None:
