@@ -59,21 +59,21 @@ def _corpus() -> list[tuple[Mapping[str, Any], str]]:
     """Return dashboards with their versions."""
     directory = os.environ.get("CONVERSION_CORPUS")
     if not directory:
-        return [(_generated(count), "v0alpha1") for count in _PANEL_COUNTS]
-    trees = [orjson.loads(path.read_bytes()) for path in sorted(Path(directory).rglob("*.json"))]
-    return [dashboard for tree in trees if (dashboard := _dashboard(tree)) is not None]
+        return [(_generated_dashboard(count), "v0alpha1") for count in _PANEL_COUNTS]
+    documents = [orjson.loads(path.read_bytes()) for path in sorted(Path(directory).rglob("*.json"))]
+    return [dashboard for document in documents if (dashboard := _dashboard(document)) is not None]
 
 
-def _dashboard(tree: Any) -> tuple[Mapping[str, Any], str] | None:
+def _dashboard(document: Any) -> tuple[Mapping[str, Any], str] | None:
     """Return the spec and version of a file, or None for a file without a dashboard."""
-    if not isinstance(tree, dict):
+    if not isinstance(document, dict):
         return None
-    if tree.get("kind") == "Dashboard" and isinstance(tree.get("spec"), dict):
-        return tree["spec"], str(tree["apiVersion"]).partition("/")[2]
-    return (tree, "v0alpha1") if "panels" in tree and "title" in tree else None
+    if document.get("kind") == "Dashboard" and isinstance(document.get("spec"), dict):
+        return document["spec"], str(document["apiVersion"]).partition("/")[2]
+    return (document, "v0alpha1") if "panels" in document and "title" in document else None
 
 
-def _generated(panel_count: int) -> dict[str, Any]:
+def _generated_dashboard(panel_count: int) -> dict[str, Any]:
     """Return a classic dashboard of an older schema version, with panels as users save them."""
     panels = [_panel(number) for number in range(panel_count)]
     variables = [

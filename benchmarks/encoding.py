@@ -36,7 +36,7 @@ _TICK_SECONDS = 0.001
 _SETTINGS = QuerySettings(limits=Limits(query_response_bytes=1024**3))
 
 
-async def as_json() -> list[Row]:
+async def json_encoding() -> list[Row]:
     """Measure E8: evaluating the ratio of every series to a single one, compared with encoding the result."""
     rows = []
     for count, length in _SHAPES:
@@ -52,13 +52,13 @@ async def as_json() -> list[Row]:
                 partial(_encode_json, ratios),
             ),
             await compare_functions(
-                "E8", f"encode {shape}, to bare orjson", 1.2, partial(_encode_json, ratios), partial(_encode_bare, ratios)
+                "E8", f"encode {shape}, to bare orjson", 1.2, partial(_encode_json, ratios), partial(_encode_columns, ratios)
             ),
         ]
     return rows
 
 
-async def as_arrow() -> list[Row]:
+async def arrow_encoding() -> list[Row]:
     """Measure E9: encoding frames as Arrow, compared with encoding them as JSON."""
     rows = []
     for count, length in _SHAPES:
@@ -85,7 +85,7 @@ def _encode_arrow(frames: Sequence[Frame]) -> int:
     return sum(len(chunk) for chunk in codec.chunks(part for frame in frames for part in writer.write(frame)))
 
 
-def _encode_bare(frames: Sequence[Frame]) -> int:
+def _encode_columns(frames: Sequence[Frame]) -> int:
     """Encode only the columns, with times in milliseconds, by orjson alone. Return the number of bytes, as the product's encoders do."""
     return sum(
         len(orjson.dumps([frame.fields[0].values // 1_000_000, frame.fields[1].values], option=orjson.OPT_SERIALIZE_NUMPY))

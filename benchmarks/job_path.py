@@ -79,9 +79,9 @@ class Product:
         await client.create_repository("bench", "bench")
         await client.sync_and_wait("bench")
         await self._stack.jobs_worker.stop()
-        self._wire = await HttpConnection.open(self._stack.address)
-        exit_stack.push_async_callback(self._wire.close)
-        self._request = self._wire.encode("POST", f"{PROVISIONING}/repositories/bench/sync")
+        self._http = await HttpConnection.open(self._stack.address)
+        exit_stack.push_async_callback(self._http.close)
+        self._request = self._http.encode("POST", f"{PROVISIONING}/repositories/bench/sync")
         exit_stack.push_async_callback(self._broker.close)
         await self._broker.start()
         await self._broker.consume(self._broker.topology.work, self._handle, prefetch=4)
@@ -99,7 +99,7 @@ class Product:
     async def _run_job(self) -> float:
         call_time = self._call_time.expect()
         started = time.perf_counter()
-        await self._wire.call(self._request, status=202)
+        await self._http.call(self._request, status=202)
         seconds = await call_time - started
         # The gateway would otherwise merge the next job into this pending one.
         await self._connection.execute("delete from job")

@@ -27,7 +27,7 @@ _SERIES = 1000
 _POINTS = 1000
 _TOTAL_POINTS = _SERIES * _POINTS
 #: Points of a long series.
-_LONG = 1_000_000
+_LONG_POINTS = 1_000_000
 #: The series are the same in each call, so a limit on the memory of math is not needed.
 _LIMITS = Limits(math_bytes=0)
 _ADD = Math.parse("$A + $B")
@@ -63,7 +63,7 @@ async def alignment() -> list[Row]:
     shifted = series.block(_SERIES, axis + 10 * series.STEP, 2)
     coarse = series.block(_SERIES, series.times(2 * _POINTS, step=series.STEP // 2), 2)
     irregular = [series.block(_SERIES, _irregular(_POINTS, seed), seed) for seed in (1, 2)]
-    long_irregular = [series.block(1, _irregular(_LONG, seed), seed) for seed in (1, 2)]
+    long_irregular = [series.block(1, _irregular(_LONG_POINTS, seed), seed) for seed in (1, 2)]
     return [
         await compare_functions(
             "E2", "grids shifted by 10 steps, to the aligned case", 1.3, lambda: _add(left, shifted), lambda: _add(left, aligned)
@@ -77,14 +77,19 @@ async def alignment() -> list[Row]:
             calls=15,
         ),
         await compare_functions(
-            "E2", "irregular, 1,000 x 1,000, to a dict of points", 1 / 30, lambda: _add(*irregular), lambda: _by_dict(*irregular), calls=1
+            "E2",
+            "irregular, 1,000 x 1,000, to a dict of points",
+            1 / 30,
+            lambda: _add(*irregular),
+            lambda: _sums_by_dictionary(*irregular),
+            calls=1,
         ),
         await compare_functions(
             "E2",
             "irregular, 1 x 1,000,000, to a dict of points",
             1 / 10,
             lambda: _add(*long_irregular),
-            lambda: _by_dict(*long_irregular),
+            lambda: _sums_by_dictionary(*long_irregular),
             calls=1,
         ),
     ]
@@ -96,7 +101,7 @@ def _irregular(points: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[n
     return series.times(points) + np.where(is_late, series.STEP // 2, 0)
 
 
-def _by_dict(left: Series, right: Series) -> list[list[tuple[int, float]]]:
+def _sums_by_dictionary(left: Series, right: Series) -> list[list[tuple[int, float]]]:
     """Return the sums of each pair of series by a plain loop, with a dictionary from timestamp to value."""
     left_times, right_times = left.blocks[0].axis.times.tolist(), right.blocks[0].axis.times.tolist()
     sums = []
@@ -123,7 +128,7 @@ async def union() -> list[Row]:
             "label union of 10,000 x 10,000, to a nested scan",
             1 / 300,
             lambda: Union(left, right).pairs(),
-            lambda: _scan(left_sample, right_sample),
+            lambda: _matching_pairs(left_sample, right_sample),
             calls=3,
             reference_scale=400,
         ),
@@ -145,7 +150,7 @@ async def _refusal_row() -> Row:
     return Row("E3", "refusal of an expression that multiplies series, to 100 ms", "ms", median_ms(seconds, 0), 100, 1)
 
 
-def _scan(left: list[frozenset[tuple[str, str]]], right: list[frozenset[tuple[str, str]]]) -> list[tuple[int, int]]:
+def _matching_pairs(left: list[frozenset[tuple[str, str]]], right: list[frozenset[tuple[str, str]]]) -> list[tuple[int, int]]:
     return [(i, j) for i, left_labels in enumerate(left) for j, right_labels in enumerate(right) if left_labels <= right_labels]
 
 
@@ -173,16 +178,16 @@ async def reduction() -> list[Row]:
 
 async def resampling() -> list[Row]:
     """Measure E5: resampling, which reads every timestamp and value once, 16 bytes per point."""
-    irregular = np.sort(series.times(_LONG) + np.random.default_rng(1).integers(0, series.STEP, _LONG))
+    irregular = np.sort(series.times(_LONG_POINTS) + np.random.default_rng(1).integers(0, series.STEP, _LONG_POINTS))
     values = series.block(1, irregular, 2)
-    window_seconds = _LONG // 10_000 * series.STEP // 10**9
+    window_seconds = _LONG_POINTS // 10_000 * series.STEP // 10**9
     start = datetime.fromtimestamp(series.START / 10**9, UTC)
     time_range = TimeRange(start, start + timedelta(seconds=window_seconds * 9_999))
     rows = []
     for name in ("mean", "last", "max"):
         resample = Resample.of("A", f"{window_seconds}s", name, "fillna", time_range, _LIMITS)
         path = f"resample 1,000,000 points to 10,000, {name}"
-        rows.append(await compare_functions("E5", path, 3.5, partial(resample.evaluate, {"A": values}, _LIMITS), memcpy(16 * _LONG)))
+        rows.append(await compare_functions("E5", path, 3.5, partial(resample.evaluate, {"A": values}, _LIMITS), memcpy(16 * _LONG_POINTS)))
     return rows
 
 

@@ -55,10 +55,10 @@ async def alternate(*rounds: Round, count: int = ROUNDS) -> list[list[Sequence[f
     """
     figures: list[list[Sequence[float]]] = [[] for _ in rounds]
     for index in range(count + 1):
-        for measured, run_round in zip(figures, rounds, strict=True):
+        for figures_of_round, run_round in zip(figures, rounds, strict=True):
             values = await run_round()
             if index > 0:
-                measured.append(values)
+                figures_of_round.append(values)
     return figures
 
 

@@ -73,14 +73,14 @@ async def run_worker(amqp_url: str, prepared_body: bytes | None) -> None:
     server = (
         QueryConsumer(broker, SIGNER, slots=8)
         if prepared_body is None
-        else RpcServer(broker, broker.topology.query, _respond_with(prepared_body), SIGNER, prefetch=8)
+        else RpcServer(broker, broker.topology.query, _handler_of_body(prepared_body), SIGNER, prefetch=8)
     )
     await server.start()
     print("ready", flush=True)
     await asyncio.Future()
 
 
-def _respond_with(body: bytes) -> RequestHandler:
+def _handler_of_body(body: bytes) -> RequestHandler:
     async def handle(_request: Request) -> Reply:
         return Reply(_chunks(body), {"status": 200, "content_type": "application/json"})
 

@@ -56,7 +56,7 @@ async def rows() -> list[Row]:
     engine = SqlEngine(_LIMITS, slots=1)
     engine.warm(60)
     try:
-        return [*await _join_rows(engine), await _small_row(engine)]
+        return [*await _join_rows(engine), await _small_statement_row(engine)]
     finally:
         engine.stop()
 
@@ -70,15 +70,17 @@ async def _join_rows(engine: SqlEngine) -> list[Row]:
     samples = [{name: column[:sqlite_rows].tolist() for name, column in _columns(table).items()} for table in tables.values()]
     return [
         await compare_functions(
-            "E7", "join two of 1,000 series x 1,000, group", 1.3, join_series, _duckdb(_JOIN_SERIES, series_tables), calls=3
+            "E7", "join two of 1,000 series x 1,000, group", 1.3, join_series, _duckdb_function(_JOIN_SERIES, series_tables), calls=3
         ),
-        await compare_functions("E7", "join two tables of 1,000,000 rows, group", 1.3, join_tables, _duckdb(_JOIN_TABLES, tables), calls=3),
+        await compare_functions(
+            "E7", "join two tables of 1,000,000 rows, group", 1.3, join_tables, _duckdb_function(_JOIN_TABLES, tables), calls=3
+        ),
         await compare_functions(
             "E7",
             "join two tables, to SQLite with load",
             1 / 50,
             join_tables,
-            partial(_sqlite, *samples),
+            partial(_join_in_sqlite, *samples),
             calls=1,
             reference_scale=_SQLITE_FRACTION,
         ),
@@ -112,7 +114,7 @@ def _columns(table: Table) -> Columns:
     return columns
 
 
-def _duckdb(statement: str, tables: Mapping[str, Table]) -> Callable[[], object]:
+def _duckdb_function(statement: str, tables: Mapping[str, Table]) -> Callable[[], object]:
     """Return a function that runs a statement in DuckDB alone."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
     arrays = {name: _columns(table) for name, table in tables.items()}
@@ -126,7 +128,7 @@ def _duckdb(statement: str, tables: Mapping[str, Table]) -> Callable[[], object]
     return run
 
 
-def _sqlite(*tables: Mapping[str, Sequence[Any]]) -> object:
+def _join_in_sqlite(*tables: Mapping[str, Sequence[Any]]) -> object:
     """Load two tables into a new SQLite database, and return the result of their join."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for name, columns in zip("AB", tables, strict=True):
@@ -135,10 +137,10 @@ def _sqlite(*tables: Mapping[str, Sequence[Any]]) -> object:
         return connection.execute(_JOIN_TABLES).fetchall()
 
 
-async def _small_row(engine: SqlEngine) -> Row:
+async def _small_statement_row(engine: SqlEngine) -> Row:
     """Measure a statement over two series of three points, from the bytes of the request to those of the response."""
     settings = queries.QuerySettings(_LIMITS, sql=engine)
-    duckdb_statement = _duckdb(_SMALL_STATEMENT, {"A": Table(tuple(read_frames(orjson.dumps(_SMALL_FRAMES))))})
+    duckdb_statement = _duckdb_function(_SMALL_STATEMENT, {"A": Table(tuple(read_frames(orjson.dumps(_SMALL_FRAMES))))})
     source = {
         "datasource": {"type": "grafana-testdata-datasource"},
         "scenarioId": "raw_frame",

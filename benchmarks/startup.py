@@ -25,14 +25,15 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     stack = Stack(database_url, amqp_url, folder)
     names = ("dashwright-api", "dashwright-jobs-worker", "dashwright-expressions")
     service_rows = [
-        Row("T1", f"{name} serves, to {_SERVICE_MS} ms", "ms", await _median(partial(_service_ms, name, stack.settings)), _SERVICE_MS, 1)
+        Row("T1", f"{name} serves, to {_SERVICE_MS} ms", "ms", await _median_ms(partial(_service_ms, name, stack.settings)), _SERVICE_MS, 1)
         for name in names
     ]
-    return [*service_rows, Row("T1", f"dashwright lint, to {_LINT_MS} ms", "ms", await _median(_lint_ms), _LINT_MS, 1)]
+    return [*service_rows, Row("T1", f"dashwright lint, to {_LINT_MS} ms", "ms", await _median_ms(_lint_ms), _LINT_MS, 1)]
 
 
-async def _median(measure: Callable[[], Awaitable[float]]) -> float:
-    # A warm-up: the first start may compile modules, and creates the first user.
+async def _median_ms(measure: Callable[[], Awaitable[float]]) -> float:
+    """Return the median of several measurements after a warm-up."""
+    # The first start may compile modules, and creates the first user.
     await measure()
     return statistics.median([await measure() for _ in range(ROUNDS)])
 

@@ -125,7 +125,7 @@ async def large_namespace(database_url: str, amqp_url: str, folder: Path) -> lis
         http = await HttpConnection.open(str((await stack.gateway.event("serving"))["address"]))
         exit_stack.push_async_callback(http.close)
         rows: list[Row] = []
-        reads = {"listed": _list, "paged by 500": _list_in_pages, "watched from the start": _watch_with_initial_events}
+        reads = {"listed": _count_in_list, "paged by 500": _count_in_pages, "watched from the start": _count_initial_events}
         for label, read in reads.items():
             count = await read(http)
             assert count == _DASHBOARDS, f"{count} dashboards were {label}"
@@ -209,12 +209,12 @@ async def _store_dashboards(database_url: str) -> None:
         await connection.close()
 
 
-async def _list(http: HttpConnection) -> int:
+async def _count_in_list(http: HttpConnection) -> int:
     body = await http.call(http.encode("GET", _DEFAULT_DASHBOARDS_PATH), status=200)
     return len(json.loads(body)["items"])
 
 
-async def _list_in_pages(http: HttpConnection) -> int:
+async def _count_in_pages(http: HttpConnection) -> int:
     count, token = 0, ""
     while True:
         page = json.loads(await http.call(http.encode("GET", f"{_DEFAULT_DASHBOARDS_PATH}?limit=500&continue={token}"), status=200))
@@ -224,7 +224,7 @@ async def _list_in_pages(http: HttpConnection) -> int:
             return count
 
 
-async def _watch_with_initial_events(http: HttpConnection) -> int:
+async def _count_initial_events(http: HttpConnection) -> int:
     path = f"{_DEFAULT_DASHBOARDS_PATH}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
     events = await http.call(http.encode("GET", path), status=200)
     return events.count(b'{"type":"ADDED"')

@@ -70,9 +70,9 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         # The other databases are created first, because a database with connections cannot be copied.
         small_url = await exit_stack.enter_async_context(databases.temporary_database(server_url, template))
         empty_url = await exit_stack.enter_async_context(databases.temporary_database(server_url, template))
-        large, small, empty = [await _open(exit_stack, url) for url in (database_url, small_url, empty_url)]
-        await _fill(large, _LARGE)
-        await _fill(small, _SMALL)
+        large, small, empty = [await _open_database(exit_stack, url) for url in (database_url, small_url, empty_url)]
+        await _create_backlog(large, _LARGE)
+        await _create_backlog(small, _SMALL)
         return [
             await _claim_row(large, small),
             await _delay_row(exit_stack, large, Stack(database_url, amqp_url, folder, JOB_LEASE_SECONDS="30"), folder),
@@ -80,7 +80,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         ]
 
 
-async def _open(exit_stack: AsyncExitStack, url: str) -> Database:
+async def _open_database(exit_stack: AsyncExitStack, url: str) -> Database:
     database = await Database.open(url, application_name="backlog")
     exit_stack.push_async_callback(database.close)
     return database
@@ -120,7 +120,7 @@ async def _submit(database: Database, new_jobs: Sequence[NewJob]) -> Sequence[St
     return submitted
 
 
-async def _fill(database: Database, count: int) -> None:
+async def _create_backlog(database: Database, count: int) -> None:
     """Create a backlog in five queues. The tables are vacuumed, which PostgreSQL would do some time later."""
     await _submit(database, _new_jobs(count, keys=5))
     async with database.connection() as connection:
@@ -151,9 +151,9 @@ async def _delay_row(exit_stack: AsyncExitStack, large: Database, stack: Stack, 
     exit_stack.push_async_callback(broker.close)
     wakeups = WakeupPublisher(broker)
 
-    async def run_single_jobs(visibility: str) -> Sequence[float]:
+    async def run_single_jobs(visibility_statement: str) -> Sequence[float]:
         async with large.connection() as connection:
-            await connection.execute(visibility, _BACKLOG_NAMESPACE)
+            await connection.execute(visibility_statement, _BACKLOG_NAMESPACE)
         seconds = []
         for job in _new_jobs(_SINGLE_JOBS, namespace=_OTHER_NAMESPACE):
             async with large.transaction() as connection:

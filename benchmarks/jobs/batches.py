@@ -115,7 +115,7 @@ def _item(number: int) -> dict[str, Any]:
     return {"id": str(number), "kind": "Evaluation", "spec": spec()}
 
 
-async def _by_http(_servers: _Servers, client: Client, size: int) -> int:
+async def _submit_by_http(_servers: _Servers, client: Client, size: int) -> int:
     """Upload all items in one request."""
 
     async def body() -> AsyncIterator[bytes]:
@@ -130,7 +130,7 @@ async def _by_http(_servers: _Servers, client: Client, size: int) -> int:
         return sum([orjson.loads(line)["status"] == "accepted" async for line in response.content])
 
 
-async def _by_amqp(servers: _Servers, _client: Client, size: int) -> int:
+async def _submit_by_amqp(servers: _Servers, _client: Client, size: int) -> int:
     """Publish all messages without waiting for replies, and read the replies."""
     headers: HeadersType = {"authorization": FIRST_USER, "dashwright-batch": _NAME}
     mode = aio_pika.DeliveryMode.PERSISTENT
@@ -152,6 +152,6 @@ async def _by_amqp(servers: _Servers, _client: Client, size: int) -> int:
         return accepted
 
 
-_SUBMIT_FUNCTIONS: Final[dict[str, Submit]] = {"HTTP": _by_http, "AMQP": _by_amqp}
+_SUBMIT_FUNCTIONS: Final[dict[str, Submit]] = {"HTTP": _submit_by_http, "AMQP": _submit_by_amqp}
 #: Protocol and number of workers of each run. Each occurs, but not each combination, which would take twice as long.
 _RUNS: Final = (("HTTP", 1), ("AMQP", 2), ("HTTP", 4))

@@ -65,12 +65,12 @@ def _jobs_round(observer: "asyncpg.Connection[Any]", results: str, submit: Calla
         expected = await observer.fetchval(f"select count(*) from {results}") + _JOBS
         remaining = iter(range(_JOBS))
 
-        async def submit_some() -> None:
+        async def submit_remaining() -> None:
             for _ in remaining:
                 await submit()
 
         started = time.perf_counter()
-        await asyncio.gather(*(submit_some() for _ in range(_UNCONFIRMED)))
+        await asyncio.gather(*(submit_remaining() for _ in range(_UNCONFIRMED)))
         while True:
             if await observer.fetchval(f"select count(*) from {results}") >= expected:
                 return [time.perf_counter() - started]

@@ -58,7 +58,7 @@ def dashboard(count: int) -> dict[str, Any]:
         "uid": f"charts-{count}",
         "title": f"{count} charts",
         "schemaVersion": 41,
-        "time": {"from": _iso(START), "to": _iso(END)},
+        "time": {"from": _iso_time(START), "to": _iso_time(END)},
         "panels": panels,
         "templating": {"list": [variable]},
     }
@@ -112,7 +112,7 @@ def _values(number: int) -> "np.ndarray[Any, np.dtype[np.float64]]":
     return np.cumsum(np.random.default_rng(number).uniform(-1, 1, POINTS))
 
 
-def _iso(seconds: int) -> str:
+def _iso_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 

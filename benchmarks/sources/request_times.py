@@ -32,7 +32,7 @@ _MANY_SERIES: Final = 10_000
 #: R5: the query of an alert rule, the rules of a round, and how many are evaluated concurrently.
 _RULE: Final = Workload(10, 60)
 _RULES: Final = 640
-_CONCURRENT: Final = 16
+_CONCURRENT_RULES: Final = 16
 #: The goal in rules per second: twice the rate of an earlier version on two cores.
 _RATE: Final = 2 * 222
 
@@ -54,7 +54,7 @@ async def long_ranges(database_url: str, amqp_url: str, folder: Path) -> list[Ro
     return await _compare_with_plain("R3", {Workload(100, 1_000): 1.2}, database_url, amqp_url, folder)
 
 
-async def series_themselves(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+async def returned_series(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure R4: a range whose series are returned."""
     return await _compare_with_plain("R4", {Workload(1_000, 60, returns_series=True): 1.6}, database_url, amqp_url, folder)
 
@@ -62,10 +62,10 @@ async def series_themselves(database_url: str, amqp_url: str, folder: Path) -> l
 async def rules(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure R5: the time per alert rule, with several concurrent ones."""
     async with AsyncExitStack() as exit_stack:
-        product, plain = await _start(exit_stack, database_url, amqp_url, folder, connections=_CONCURRENT)
+        product, plain = await _start(exit_stack, database_url, amqp_url, folder, connections=_CONCURRENT_RULES)
         await _check(_RULE, product.call, plain.call)
         product_seconds, plain_seconds = await alternate(_concurrent_rules(product.call), _concurrent_rules(plain.call))
-    rule_ms, path = median_ms(product_seconds), f"rules of {_RULE.series} series, {_CONCURRENT} concurrently"
+    rule_ms, path = median_ms(product_seconds), f"rules of {_RULE.series} series, {_CONCURRENT_RULES} concurrently"
     return [
         Row("R5", f"{path}, to {_RATE} a second", "ms", rule_ms, 1000 / _RATE, 1),
         Row("R5", f"{path}, to plain", "ms", rule_ms, median_ms(plain_seconds), 4),
@@ -169,7 +169,7 @@ def _concurrent_rules(call: Call) -> Round:
     async def run_round() -> Sequence[float]:
         remaining = itertools.repeat(None, _RULES)
         started = time.perf_counter()
-        await asyncio.gather(*(evaluate_remaining(remaining) for _ in range(_CONCURRENT)))
+        await asyncio.gather(*(evaluate_remaining(remaining) for _ in range(_CONCURRENT_RULES)))
         return [(time.perf_counter() - started) / _RULES]
 
     return run_round

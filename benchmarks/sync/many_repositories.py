@@ -71,10 +71,10 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         await second_organization.create(second_corpora)
         await second_organization.wait()
         await first_organization.create(first_corpora[_WARM_UP:])
-        are_synced = asyncio.Event()
-        pushing = asyncio.create_task(_push_until(are_synced, second_organization, second_corpora))
+        syncs_have_ended = asyncio.Event()
+        pushing = asyncio.create_task(_push_until(syncs_have_ended, second_organization, second_corpora))
         await first_organization.wait()
-        are_synced.set()
+        syncs_have_ended.set()
         delays_during_syncs = await pushing
         seconds = time.perf_counter() - started
         print(f"first sync of {_REPOSITORIES:,} repositories with {_FILES} dashboards: {seconds:.0f} s", file=sys.stderr)
@@ -177,13 +177,13 @@ class _Organization:
         """Wait until all repositories have been synced and have webhooks. Raises AssertionError if a sync fails."""
         async with asyncio.timeout(_FIRST_SYNCS_TIMEOUT_SECONDS):
             while self._unready:
-                listed = await self._client.call("GET", f"{self._provisioning}/repositories")
-                statuses = {item["metadata"]["name"]: item["status"] for item in listed["items"]}
+                repositories = await self._client.call("GET", f"{self._provisioning}/repositories")
+                statuses = {item["metadata"]["name"]: item["status"] for item in repositories["items"]}
                 states = {name: status.get("sync", {}).get("state") for name, status in statuses.items()}
                 if failed := [name for name, state in states.items() if state == "error"]:
                     raise AssertionError(f"the first syncs of {failed[:5]} failed")
-                with_webhook = {name for name, status in statuses.items() if status.get("webhook", {}).get("id")}
-                self._unready -= {name for name, state in states.items() if state == "success"} & with_webhook
+                names_with_webhook = {name for name, status in statuses.items() if status.get("webhook", {}).get("id")}
+                self._unready -= {name for name, state in states.items() if state == "success"} & names_with_webhook
                 await asyncio.sleep(_STATUS_INTERVAL_SECONDS)
 
     async def push(self, corpus: Corpus) -> float:
@@ -199,12 +199,12 @@ class _Organization:
         return time.perf_counter() - started
 
 
-async def _push_until(ended: asyncio.Event, organization: _Organization, corpora: list[Corpus]) -> list[float]:
+async def _push_until(event: asyncio.Event, organization: _Organization, corpora: list[Corpus]) -> list[float]:
     """Return the delays of pushes until the event is set, at least one."""
     delays: list[float] = []
     for corpus in itertools.cycle(corpora):
         delays.append(await organization.push(corpus))
-        if ended.is_set():
+        if event.is_set():
             break
         await asyncio.sleep(1)
     return delays

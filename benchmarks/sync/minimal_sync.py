@@ -65,7 +65,7 @@ class MinimalSync:
         clone = self._folder / "clone.git"
         shutil.rmtree(clone, ignore_errors=True)
         started = time.perf_counter()
-        await _run("clone", "--quiet", "--bare", self._url, str(clone))
+        await _run_git("clone", "--quiet", "--bare", self._url, str(clone))
         rows = [_row(path, checksum, body) for path, checksum, body in _blobs(clone)]
         async with self._pool.acquire() as connection, connection.transaction():
             await connection.copy_records_to_table("bare", records=rows, columns=_COLUMNS)
@@ -74,10 +74,10 @@ class MinimalSync:
     async def ls_remote(self) -> Sequence[float]:
         """Request the hash of the branch's newest commit."""
         started = time.perf_counter()
-        await _run("ls-remote", self._url, f"refs/heads/{BRANCH}")
+        await _run_git("ls-remote", self._url, f"refs/heads/{BRANCH}")
         return [time.perf_counter() - started]
 
-    async def rest_api(self, corpus: Path, sample: int, *, concurrent: int = _CONCURRENT) -> Sequence[float]:
+    async def request_files(self, corpus: Path, sample: int, *, concurrent: int = _CONCURRENT) -> Sequence[float]:
         """Read ``sample`` files by the host's REST API, some concurrently, and insert a row for each. Return the seconds per file."""
 
         async def copy_file(path: str, checksum: str) -> None:
@@ -87,7 +87,7 @@ class MinimalSync:
 
         return await self._copy_files(corpus, sample, copy_file, concurrent)
 
-    async def blobs(self, corpus: Path, sample: int) -> Sequence[float]:
+    async def request_blobs(self, corpus: Path, sample: int) -> Sequence[float]:
         """Read ``sample`` blobs by the git protocol, ten concurrently, and insert a row for each. Return the seconds per file."""
 
         async def copy_file(path: str, checksum: str) -> None:
@@ -117,7 +117,7 @@ class MinimalSync:
         return [(time.perf_counter() - started) / sample]
 
 
-async def _run(*arguments: str) -> None:
+async def _run_git(*arguments: str) -> None:
     process = await asyncio.create_subprocess_exec("git", *arguments, env=_ENVIRONMENT, stdout=asyncio.subprocess.DEVNULL)
     if await process.wait():
         raise RuntimeError(f"git {arguments[0]} failed")

@@ -144,5 +144,5 @@ async def _create_and_sync(client: Client, name: str, host: str) -> None:
 
 async def _sync(client: Client, name: str) -> None:
     """Sync a repository. Raises AssertionError if the job fails."""
-    ended: Any = (await client.wait_for_job(await client.sync(name), seconds=_SYNC_TIMEOUT_SECONDS))["status"]
-    assert ended["state"] == "success", ended
+    job_status: Any = (await client.wait_for_job(await client.sync(name), seconds=_SYNC_TIMEOUT_SECONDS))["status"]
+    assert job_status["state"] == "success", job_status

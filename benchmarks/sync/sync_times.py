@@ -35,7 +35,7 @@ async def first_sync(database_url: str, _amqp_url: str, folder: Path) -> list[Ro
         processor = await ProcessorClock.for_database(database_url)
 
         async def product() -> Sequence[float]:
-            await worker.empty()
+            await worker.delete_all()
             repository, used_before = await worker.add("bench", url), processor.seconds
             seconds = await worker.sync("bench", repository)
             return [seconds, processor.seconds - used_before, worker.longest_stall_seconds]
@@ -48,8 +48,8 @@ async def first_sync(database_url: str, _amqp_url: str, folder: Path) -> list[Ro
         product_rounds, minimal_rounds, blob_rounds, rest_rounds = await alternate(
             product,
             minimal,
-            partial(reference.blobs, corpus.folder, _SAMPLE_FILES),
-            partial(reference.rest_api, corpus.folder, _SAMPLE_FILES),
+            partial(reference.request_blobs, corpus.folder, _SAMPLE_FILES),
+            partial(reference.request_files, corpus.folder, _SAMPLE_FILES),
         )
     print(f"{corpus.count:,} files of {corpus.size / corpus.count / 1e3:.1f} KB on average", file=sys.stderr)
     seconds, processor_seconds, stall_seconds = map(statistics.median, zip(*product_rounds, strict=True))
@@ -78,11 +78,11 @@ async def first_sync_with_delay(database_url: str, _amqp_url: str, folder: Path)
         corpus, reference, worker, url = await _start(exit_stack, database_url, folder, _ROUND_TRIP_MS)
 
         async def product() -> Sequence[float]:
-            await worker.empty()
+            await worker.delete_all()
             return [await worker.sync("bench", await worker.add("bench", url))]
 
-        concurrent_files = partial(reference.rest_api, corpus.folder, _SAMPLE_FILES, concurrent=10)
-        single_files = partial(reference.rest_api, corpus.folder, _SAMPLE_FILES, concurrent=1)
+        concurrent_files = partial(reference.request_files, corpus.folder, _SAMPLE_FILES, concurrent=10)
+        single_files = partial(reference.request_files, corpus.folder, _SAMPLE_FILES, concurrent=1)
         measured = await alternate(product, reference.clone, concurrent_files, single_files)
     seconds, clone_seconds, concurrent_seconds, single_seconds = [median_percentile(rounds, 50) for rounds in measured]
     label = f"full sync of {SMALL_CORPUS:,}, {_ROUND_TRIP_MS} ms per round trip"

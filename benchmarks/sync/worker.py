@@ -84,9 +84,9 @@ class Worker:
     async def sync(self, name: str, uid: uuid.UUID, *, incremental: bool = False) -> float:
         """Return the seconds from the wake-up to the job's end. Raises AssertionError if the job failed."""
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=incremental))
-        expected = new_job(NAMESPACE, spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
+        job_to_submit = new_job(NAMESPACE, spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
         async with self._database.transaction() as connection:
-            job = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0]
+            job = (await jobs.submit(connection, JOB, [job_to_submit], submitted_by={})).jobs[0]
         message = Message(body=orjson.dumps({"uid": str(job.uid)}))
         delivery = Delivery(message=message, exchange="", routing_key="work.sync", redelivered=False, attempt=1)
         assert self._broker.wakeup_handler is not None
@@ -110,15 +110,15 @@ class Worker:
                     return task
             await asyncio.sleep(_CLAIM_POLL_SECONDS)
 
-    async def empty(self) -> None:
+    async def delete_all(self) -> None:
         """Delete all repositories, objects and jobs. A periodic task of the worker can interfere, so deleting is repeated."""
-        for remaining in reversed(range(_TRUNCATE_ATTEMPTS)):
+        for remaining_attempts in reversed(range(_TRUNCATE_ATTEMPTS)):
             try:
                 async with self._database.connection() as connection:
                     await connection.execute("truncate resource, resource_history, change, job cascade")
                 break
             except Unavailable:
-                if not remaining:
+                if not remaining_attempts:
                     raise
 
     async def vacuum(self) -> None:
