@@ -160,7 +160,7 @@ def add_expectation(evaluation: Evaluation, text: str) -> None:
         evaluation.expected = evaluation.expected or []
         if word != "nothing":
             match = _ITEM.fullmatch(text)
-            assert match, f"{evaluation.place}: cannot be parsed: {text}"
+            assert match, f"{evaluation.location}: cannot be parsed: {text}"
             evaluation.expected.append(read_item(match))
 
 
