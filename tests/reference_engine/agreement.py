@@ -109,11 +109,11 @@ def _expression_differences(ref_id: str, outcome: Outcome | Refused, result: Jso
 
 def _warning_differences(warnings: Sequence[str], result: Json) -> Iterator[str]:
     """Yield differences of warnings: they are notices of the first frame, or of the result if it has no frame."""
-    holders = [result, *((frame["schema"].get("meta") or {}) for frame in result["frames"])]
-    holder_of_warnings = 1 if result["frames"] else 0
-    for index, holder in enumerate(holders):
-        notices = holder.get("notices", [])
-        if notices != [{"severity": "warning", "text": text} for text in (warnings if index == holder_of_warnings else [])]:
+    objects_with_notices = [result, *((frame["schema"].get("meta") or {}) for frame in result["frames"])]
+    index_with_warnings = 1 if result["frames"] else 0
+    for index, object_with_notices in enumerate(objects_with_notices):
+        notices = object_with_notices.get("notices", [])
+        if notices != [{"severity": "warning", "text": text} for text in (warnings if index == index_with_warnings else [])]:
             yield f"notices {index}: {notices}; expected {warnings}"
 
 

@@ -57,11 +57,11 @@ def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Ou
     Whether the conditions fire and whether they have no data is combined separately. Without data, the result is null, even if the
     conditions fire. Otherwise it is 1 or 0.
     """
-    fires, no_data, matches = _test_condition(conditions[0], inputs[conditions[0].ref_id])
+    fires, no_data, matches = _evaluate_condition(conditions[0], inputs[conditions[0].ref_id])
     for condition in conditions[1:]:
         if condition.operator == "logic-or" and fires:
             break
-        condition_fires, condition_has_no_data, condition_matches = _test_condition(condition, inputs[condition.ref_id])
+        condition_fires, condition_has_no_data, condition_matches = _evaluate_condition(condition, inputs[condition.ref_id])
         matches += condition_matches
         if condition.operator == "and":
             fires, no_data = fires and condition_fires, no_data and condition_has_no_data
@@ -70,7 +70,7 @@ def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Ou
     return Outcome([Number(None if no_data else float(fires))], matches=matches)
 
 
-def _test_condition(condition: Condition, items: Items) -> tuple[bool, bool, list[Match]]:
+def _evaluate_condition(condition: Condition, items: Items) -> tuple[bool, bool, list[Match]]:
     """Return whether the condition fires (for any item), whether it has no data, and its matches.
 
     A condition has no data if every item is null and it does not fire.

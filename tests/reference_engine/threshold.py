@@ -42,17 +42,17 @@ def evaluate(threshold: Threshold, items: Items) -> Outcome:
     firing = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
     others = [item for item in items if not any(item is firing_item for firing_item in firing)]
     return Outcome(
-        [_test_item(threshold, item, was_firing=False) for item in others]
-        + [_test_item(threshold, item, was_firing=True) for item in firing]
+        [_compare_item(threshold, item, was_firing=False) for item in others]
+        + [_compare_item(threshold, item, was_firing=True) for item in firing]
     )
 
 
-def _test_item(threshold: Threshold, item: Item, *, was_firing: bool) -> Item:
+def _compare_item(threshold: Threshold, item: Item, *, was_firing: bool) -> Item:
     """Return the item with 1 and 0 for its values. Null and no data are kept. An item that was firing is 1 until ``unload`` holds."""
 
-    def test_value(value: Value) -> Value:
+    def compare(value: Value) -> Value:
         if value is None:
             return None
         return float(not threshold.unload.holds(value) if was_firing and threshold.unload else threshold.evaluator.holds(value))
 
-    return map_values(item, test_value)
+    return map_values(item, compare)

@@ -228,8 +228,8 @@ def test_a_classic_condition_reduces_and_compares_every_series(
 ) -> None:
     """A classic condition is evaluated for the reduction of every series.
 
-    The result is one number, whose matches are the reductions for which the evaluator holds. Without any reduction, it is no data.
-
+    The result is one number, whose matches are the reductions for which the evaluator holds.
+    The result is null if all reductions are null and none matches.
     """
     params = list(bounds if "range" in evaluator else bounds[:1])
     expression = ClassicConditions.of([Condition.of(1, "and", ["A"], reducer, evaluator, params)])

@@ -82,9 +82,9 @@ def test_a_rounded_range_covers_the_complete_unit(text: str, first: str, last: s
 )
 def test_invalid_times_are_rejected(text: str) -> None:
     """A text that resembles a time is an error in ``from`` and ``to``, and is not read as another time."""
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as error:
         parse_time_range(text, text, NOW)
-    assert [cause.field for cause in refused.value.causes] == ["from", "to"]
+    assert [cause.field for cause in error.value.causes] == ["from", "to"]
 
 
 @given(INSTANTS, st.sampled_from("yMwdhHmsQ") | st.sampled_from(["fy", "fQ"]))

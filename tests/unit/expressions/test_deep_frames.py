@@ -34,9 +34,9 @@ def deep_frame(member: str, levels: int) -> bytes:
 )
 async def test_a_frame_that_is_too_deep_is_an_error(member: str, path: str) -> None:
     """The error of a frame that is nested too deeply has the position and the limit. Other refIds are unaffected."""
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as error:
         read_frames(deep_frame(member, 300))
-    assert refused.value.message == f"{path} is nested too deeply: at most 128 levels"
+    assert error.value.message == f"{path} is nested too deeply: at most 128 levels"
     query = {
         "refId": "A",
         "datasource": {"type": "grafana-testdata-datasource"},

@@ -63,10 +63,10 @@ def test_clock_units_combine_and_calendar_units_do_not(text: str, seconds: float
 )
 def test_an_invalid_duration_is_an_error_with_advice(text: str, fault: str) -> None:
     """The error of an invalid duration names the fault and has an example. A long string is truncated."""
-    with pytest.raises(BadRequest, match=re.escape(fault)) as raised:
+    with pytest.raises(BadRequest, match=re.escape(fault)) as error:
         nanoseconds(text)
-    assert "write it like 500ms" in raised.value.message
-    assert len(raised.value.message) < 300
+    assert "write it like 500ms" in error.value.message
+    assert len(error.value.message) < 300
 
 
 @given(st.text(alphabet="0123456789.+-hmsndwMyµu ", max_size=12))

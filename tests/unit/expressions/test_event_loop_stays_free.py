@@ -87,7 +87,7 @@ async def measure_gaps() -> AsyncIterator[list[float]]:
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.VALIDATION])
 @pytest.mark.parametrize("queries", [CARTESIAN, GROWING_UNIONS, LONG_EXPRESSIONS], ids=["cartesian", "growing", "long"])
-async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], endpoint: QueryEndpoint) -> None:
+async def test_costly_requests_do_not_block_the_event_loop(queries: list[Any], endpoint: QueryEndpoint) -> None:
     """Costly requests are parsed and evaluated in threads. A request is costly by its possible cost, not by its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with measure_gaps() as gaps:

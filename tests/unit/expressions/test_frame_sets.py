@@ -195,7 +195,7 @@ def test_a_set_equals_its_frames_in_arrow(frames: FrameSet) -> None:
 
 
 def test_a_wide_set_is_one_frame() -> None:
-    """The frame has a column for each series, and masks only for series with nulls; its size counts all columns."""
+    """The frame of a wide set has a column for each series, and masks only for series with nulls. Its size is that of all columns."""
     nulls = np.array([[False, True], [False, False]])
     series = Series.stacked(LabelSets.of_mappings([{"n": "a"}, {"n": "b"}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2)), nulls))])
     frames = FrameSet(series, {**META, "type": "timeseries-wide"}, value_name="v", is_wide=True)

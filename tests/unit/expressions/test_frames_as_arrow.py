@@ -41,13 +41,13 @@ def metadata(schema: Any) -> dict[str, str]:
     return {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
 
 
-def field(kind: FieldType, values: list[Any], *, name: str = "f", **fields: Any) -> Field:
+def field(type_: FieldType, values: list[Any], *, name: str = "f", **fields: Any) -> Field:
     """Return a column. None is a null, whose slot has the value that the engine writes there."""
-    filler: Any = {FieldType.FLOAT32: np.nan, FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(kind, 0)
-    array = np.empty(len(values), kind.dtype)
+    filler: Any = {FieldType.FLOAT32: np.nan, FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(type_, 0)
+    array = np.empty(len(values), type_.dtype)
     array[:] = [filler if value is None else value for value in values]
     nulls = np.array([value is None for value in values], np.bool_)
-    return Field(name, kind, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), **fields)
+    return Field(name, type_, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), **fields)
 
 
 def are_equal(left: list[Any], right: list[Any]) -> bool:
@@ -176,7 +176,7 @@ def test_a_strided_column_is_written() -> None:
 
 
 _VALUES: dict[FieldType, st.SearchStrategy[Any]] = {
-    **{kind: st.integers(np.iinfo(kind.dtype).min, np.iinfo(kind.dtype).max) for kind in FieldType if kind.dtype.kind in "iu"},
+    **{type_: st.integers(np.iinfo(type_.dtype).min, np.iinfo(type_.dtype).max) for type_ in FieldType if type_.dtype.kind in "iu"},
     FieldType.FLOAT32: st.floats(width=32),
     FieldType.FLOAT64: st.floats(),
     FieldType.BOOL: st.booleans(),
@@ -187,23 +187,25 @@ _VALUES: dict[FieldType, st.SearchStrategy[Any]] = {
 }
 
 
-def read_column(kind: FieldType, column: Any) -> list[Any]:
-    if kind is FieldType.TIME:
+def read_column(type_: FieldType, column: Any) -> list[Any]:
+    if type_ is FieldType.TIME:
         return list(column.cast(pa.int64()).to_pylist())
     cells = column.to_pylist()
-    return [None if item is None else json.loads(item) for item in cells] if kind is FieldType.JSON else list(cells)
+    return [None if item is None else json.loads(item) for item in cells] if type_ is FieldType.JSON else list(cells)
 
 
 @settings(deadline=None)
-@given(st.sampled_from(sorted(FieldType)).flatmap(lambda kind: st.tuples(st.just(kind), st.lists(st.none() | _VALUES[kind], max_size=20))))
+@given(
+    st.sampled_from(sorted(FieldType)).flatmap(lambda type_: st.tuples(st.just(type_), st.lists(st.none() | _VALUES[type_], max_size=20)))
+)
 def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
     """Values and nulls of every type are read unchanged, with the Arrow type that corresponds to their type."""
-    kind, values = column
-    [table] = write_frames(Frame([field(kind, values)]))
-    assert are_equal(read_column(kind, table["f"]), values)
+    type_, values = column
+    [table] = write_frames(Frame([field(type_, values)]))
+    assert are_equal(read_column(type_, table["f"]), values)
     assert table["f"].null_count == values.count(None)
-    if kind.is_numeric:
-        assert str(table.schema.field(0).type) == {"float32": "float", "float64": "double"}.get(kind, kind.value)
+    if type_.is_numeric:
+        assert str(table.schema.field(0).type) == {"float32": "float", "float64": "double"}.get(type_, type_.value)
 
 
 def test_results_are_in_request_order_and_errors_are_streams_without_fields() -> None:
@@ -245,5 +247,5 @@ async def test_a_query_is_served_as_arrow() -> None:
     assert a["v"].to_pylist() == [1, None]
     assert b["Time"].cast(pa.int64()).to_pylist() == [1_000_000, 2_000_000]
     assert metadata(c.schema)["refId"] == "C"
-    refused = await respond(b"{", QueryContext(accept=media.ARROW))
-    assert (refused.headers["status"], refused.headers["content_type"]) == (400, "application/json")
+    rejection = await respond(b"{", QueryContext(accept=media.ARROW))
+    assert (rejection.headers["status"], rejection.headers["content_type"]) == (400, "application/json")

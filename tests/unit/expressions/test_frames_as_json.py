@@ -114,16 +114,16 @@ _COLUMNS = {
 }
 
 
-def column(kind: FieldType, values: list[Any]) -> Field:
-    filler: Any = {FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(kind, 0)
-    array = np.empty(len(values), kind.dtype)
+def column(type_: FieldType, values: list[Any]) -> Field:
+    filler: Any = {FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(type_, 0)
+    array = np.empty(len(values), type_.dtype)
     array[:] = [filler if value is None else value for value in values]
     nulls = np.array([value is None for value in values], np.bool_)
-    return Field("f", kind, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), labels=Labels.of({"k": "v"}))
+    return Field("f", type_, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), labels=Labels.of({"k": "v"}))
 
 
 @settings(deadline=None)
-@given(st.sampled_from(sorted(_COLUMNS)).flatmap(lambda kind: st.builds(column, st.just(kind), st.lists(_COLUMNS[kind]))))
+@given(st.sampled_from(sorted(_COLUMNS)).flatmap(lambda type_: st.builds(column, st.just(type_), st.lists(_COLUMNS[type_]))))
 def test_a_written_frame_is_read_back(field: Field) -> None:
     """Values, nulls, labels and nullability of every type are the same after encoding and parsing."""
     frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})

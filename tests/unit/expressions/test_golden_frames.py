@@ -64,7 +64,7 @@ def results_of_every_type() -> dict[str, Result]:
 
 
 def test_a_frame_of_every_type_has_the_recorded_json() -> None:
-    """The JSON equals the golden file, and is read as the same frame."""
+    """The JSON of a frame with every type equals the golden file, and is read as the same frame."""
     written = b"".join(chunks(JsonFrameWriter().write(frame_of_every_type())))
     wire.check("every_type.json", written + b"\n")
     [read_frame] = read_frames(b"[" + written + b"]")

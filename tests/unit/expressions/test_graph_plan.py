@@ -38,7 +38,7 @@ def test_nodes_run_after_their_inputs(nodes: list[Node], order: str) -> None:
 
 
 def test_each_node_of_a_cycle_has_an_error_with_its_path() -> None:
-    """Only the nodes of a cycle have its error, not those that read the cycle. The order contains every node."""
+    """Each node of a cycle has an error with the cycle's path. Nodes that only read the cycle have none. The order contains every node."""
     nodes = [
         math_node("Z", "$Y"),
         math_node("Y", "$A"),

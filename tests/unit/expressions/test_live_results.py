@@ -38,10 +38,10 @@ def test_live_results_share_a_budget() -> None:
     results = evaluate([node("A"), node("B"), node("C")], {}, Limits(request_points=2 * RESULT_POINTS))
     assert isinstance(results["A"], Outcome)
     assert isinstance(results["B"], Outcome)
-    refused = results["C"]
-    assert isinstance(refused, TooLarge)
-    assert f"hold {3 * RESULT_POINTS} points at the same time" in refused.message
-    assert f"more than the {2 * RESULT_POINTS} allowed (setting DASHWRIGHT_REQUEST_POINTS)" in refused.message
+    error = results["C"]
+    assert isinstance(error, TooLarge)
+    assert f"hold {3 * RESULT_POINTS} points at the same time" in error.message
+    assert f"more than the {2 * RESULT_POINTS} allowed (setting DASHWRIGHT_REQUEST_POINTS)" in error.message
 
 
 def test_a_result_is_released_after_its_last_reader() -> None:
@@ -60,7 +60,7 @@ def test_an_unread_hidden_result_needs_no_memory() -> None:
 
 
 def test_results_of_queries_count() -> None:
-    """The results of queries count until the end of the request."""
+    """The results of queries count towards the budget until the end of the request."""
     results_of_queries = {"A": Numbers(LabelSets.of((NO_LABELS,) * 10), Cells(np.ones(10)))}
     nodes = [Node("A"), node("B", "A")]
     assert isinstance(evaluate(nodes, results_of_queries, Limits(request_points=2 * RESULT_POINTS - 1))["B"], TooLarge)

@@ -87,16 +87,16 @@ def test_printing_uses_the_parentheses_that_are_needed(tree: Node, text: str) ->
 
 def test_an_error_has_its_position() -> None:
     """The details of an error have its position, counted from 1, and the line of the error above a caret."""
-    with pytest.raises(BadRequest) as caught:
+    with pytest.raises(BadRequest) as error:
         parse("$A +\t) * 2")
-    assert caught.value.details == {"position": "6", "caret": "$A + ) * 2\n     ^"}
+    assert error.value.details == {"position": "6", "caret": "$A + ) * 2\n     ^"}
 
 
 def test_the_caret_line_of_a_long_expression_is_truncated() -> None:
     """The caret line of a long expression has only the text around the error."""
-    with pytest.raises(BadRequest) as caught:
+    with pytest.raises(BadRequest) as error:
         parse("1 + " * 500 + ")")
-    line, caret = caught.value.details["caret"].split("\n")
+    line, caret = error.value.details["caret"].split("\n")
     assert len(line) <= 80
     assert line[len(caret) - 1] == ")"
 

@@ -78,10 +78,10 @@ def settings() -> QuerySettings:
 async def test_a_request_that_can_never_fit_is_rejected(settings: QuerySettings) -> None:
     """The error of a request that can never fit names the setting, and nothing remains reserved."""
     with settings.memory.reservation(1) as memory:
-        refused = await respond(chain_of_sums(200, 90), QueryContext(org_id=1), settings, memory=memory)
+        response = await respond(chain_of_sums(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.peak <= 30 * MEGABYTE
-    assert int(refused.headers["status"]) >= 400
-    assert "DASHWRIGHT_QUERY_BYTES); request less" in (await read_body(refused))["message"]
+    assert int(response.headers["status"]) >= 400
+    assert "DASHWRIGHT_QUERY_BYTES); request less" in (await read_body(response))["message"]
     assert settings.memory.reserved == 0
 
 
@@ -98,9 +98,9 @@ async def test_a_request_is_rejected_while_others_use_the_memory(settings: Query
 async def test_the_size_of_a_response_is_limited(settings: QuerySettings) -> None:
     """A response above the limit is rejected before it is encoded. Hidden results do not count."""
     bounded = replace(settings, limits=Limits(query_response_bytes=100_000))
-    refused = await respond(chain_of_sums(10, 5), settings=bounded)
-    assert refused.headers["status"] == 413
-    assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read_body(refused))["message"]
+    response = await respond(chain_of_sums(10, 5), settings=bounded)
+    assert response.headers["status"] == 413
+    assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read_body(response))["message"]
     request_with_hidden_sums = orjson.loads(chain_of_sums(10, 5))
     for query in request_with_hidden_sums["queries"][1:]:
         query["hide"] = True

@@ -86,8 +86,8 @@ async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[A
         assert status == 200
         return
     assert status == 400
-    failed = {result["status"] for result in body["results"].values() if "error" in result}
-    assert failed == {400}
+    error_statuses = {result["status"] for result in body["results"].values() if "error" in result}
+    assert error_statuses == {400}
     assert f"DASHWRIGHT_{setting}" in body["message"]
 
 

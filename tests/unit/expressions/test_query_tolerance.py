@@ -124,8 +124,7 @@ def test_lenient_parsing_does_not_change_the_query() -> None:
     ],
 )
 def test_expressions_are_detected(query: dict[str, Any], expected: bool) -> None:
-    """A query with the data source of expressions is an expression. Without a data source, the type decides. Numeric ids have no effect
-    on queries with a type."""
+    """The data source decides whether a query is an expression. Without it, the type decides, and without a type the numeric id -100."""
     assert is_expression(query) is expected
 
 

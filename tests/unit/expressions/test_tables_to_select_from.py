@@ -100,7 +100,7 @@ def test_numbers_are_rows_in_their_order(type_: str) -> None:
 
 
 def test_display_names_are_a_column_if_any_exist() -> None:
-    """The column has the display names that the data source configured, and null for a field without a display name."""
+    """The column ``__display_name__`` has the display names that the data source configured, and null for a field without one."""
     fields = [("cpu", "number", [1], {"h": "a"}, {"displayNameFromDS": "CPU A"}), ("cpu", "number", [2], {"h": "b"})]
     assert columns_of(table(frame(*fields, type_=NUMBERS))) == {
         "__metric_name__": ["cpu", "cpu"],
@@ -187,9 +187,9 @@ def test_enums_are_columns_of_names() -> None:
 )
 def test_other_results_are_an_error(frames: list[Any], fault: str) -> None:
     """The error of a result that is not a table says what to declare."""
-    with pytest.raises(BadRequest) as raised:
+    with pytest.raises(BadRequest) as error:
         relation(table(*frames))
-    assert fault in raised.value.message
+    assert fault in error.value.message
 
 
 def test_column_names_are_unique_without_case() -> None:

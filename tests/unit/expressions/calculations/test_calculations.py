@@ -76,7 +76,7 @@ def test_calculations_of_an_empty_field_have_a_value(name: str, expected: Any) -
 
 @pytest.mark.parametrize(("mode", "expected"), [(NullMode.IGNORE, (2, 2, 1)), (NullMode.KEEP, (2, 3, 1)), (NullMode.ZERO, (4 / 3, 3, 0))])
 def test_the_mode_of_a_field_decides_how_nulls_count(mode: NullMode, expected: tuple[float, ...]) -> None:
-    """Nulls are ignored, counted as values, or counted as zeros."""
+    """The mode of a field decides whether nulls are ignored, counted as values, or counted as zeros."""
     assert tuple(calculate(name, 1, None, 3, nulls=mode) for name in ("mean", "count", "min")) == expected
 
 

@@ -46,7 +46,7 @@ def test_collapsed_rows_show_how_many_panels_they_hide() -> None:
 
 
 def test_headings_have_a_sign_for_collapsed_rows() -> None:
-    """A collapsed row has a sign of its own, also if it hides no panels; expanded, it is like any other row."""
+    """The heading of a collapsed row has another sign, even if the row hides no panels. An expanded row is like any other row."""
     panels = [*COLLAPSED, row(9, "Empty", collapsed=True)]
     assert [(item.title, item.is_collapsed) for item in place_panels(panels)] == [
         ("Closed (2 panels)", True),

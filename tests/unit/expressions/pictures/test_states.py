@@ -62,7 +62,7 @@ def test_equal_states_across_a_gap_are_not_merged() -> None:
 
 
 def test_a_state_lasts_until_the_next_one_and_the_last_until_the_end() -> None:
-    """A null ends a state, and is a gap."""
+    """A state lasts until the next sample, and the last one until the end of the range. A null is a gap."""
     (row,) = rows_of(series(1, None, 3))
     assert [(sample.start, sample.end, sample.colour is None) for sample in row.samples] == [
         (0, 60_000, False),
@@ -90,7 +90,7 @@ def test_nulls_are_spanned_and_ends_are_read() -> None:
 
 
 def test_each_column_is_a_row_and_hidden_ones_are_not_drawn() -> None:
-    """Texts, numbers and booleans are rows in their order, with the names of their fields."""
+    """Each column is a row, in their order, except times and columns that an override hides."""
     hidden = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
     frame = Frame([times(2), texts("a", "x", "y"), numbers("b", 1, 2), numbers("c", 1, 2)])
     panel = panel_of("state-timeline", overrides=[hidden])

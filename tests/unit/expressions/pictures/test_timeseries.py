@@ -80,8 +80,8 @@ def test_a_line_without_width_is_not_drawn() -> None:
 
 def test_each_series_has_a_style_of_its_own() -> None:
     """An override changes the marks of one series only."""
-    look = {"custom__drawStyle": "bars", "custom__fillOpacity": 50, "custom__lineWidth": 3}
-    first, second = marks(svg(series(1, 2, name="a"), series(3, 4, name="b"), overrides=[rule("b", **look)]))
+    style = {"custom__drawStyle": "bars", "custom__fillOpacity": 50, "custom__lineWidth": 3}
+    first, second = marks(svg(series(1, 2, name="a"), series(3, 4, name="b"), overrides=[rule("b", **style)]))
     assert (first["fill"], first["stroke-width"]) == ("none", "1")
     assert (second["fill-opacity"], second["stroke-width"]) == ("0.5", "3")
 
@@ -124,7 +124,7 @@ def test_a_null_is_a_gap_and_lone_points_are_dots() -> None:
 
 
 def test_missing_steps_are_gaps() -> None:
-    """A missing step is a gap. Its length is that of the interval of the data source, or the setting of the panel."""
+    """A missing step is a gap. The length of a step is the interval of the data source, or the setting of the panel."""
     time = np.array([0, 60, 120, 300, 360], dtype=np.int64) * 1_000_000_000
     values = numbers("v", 1, 2, 3, 4, 5)
     without_interval = Frame([Field("time", FieldType.TIME, time), values])
@@ -175,9 +175,9 @@ def test_bars_are_as_wide_as_the_smallest_distance_allows() -> None:
 
 
 def test_narrow_bars_are_filled_with_the_colour_of_their_edges() -> None:
-    """Bars with gaps of less than a pixel touch each other."""
-    look = {"drawStyle": "bars", "lineWidth": 2, "fillOpacity": 25}
-    [bars] = marks(svg(Frame([times(300, 2_000), numbers("n", *[1.0] * 300)]), custom=look))
+    """Bars with gaps of less than a pixel touch each other, and are filled with the colour of their edges."""
+    style = {"drawStyle": "bars", "lineWidth": 2, "fillOpacity": 25}
+    [bars] = marks(svg(Frame([times(300, 2_000), numbers("n", *[1.0] * 300)]), custom=style))
     assert (bars["fill"], "fill-opacity" in bars, "stroke" in bars) == ("#73bf69", False, False)
     lefts = [float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"])]
     width = float(re.findall(r"h([\d.]+)", bars["d"])[10])
@@ -191,7 +191,7 @@ def test_bars_of_zero_in_a_stack_are_not_drawn() -> None:
 
 
 def test_the_plot_is_clipped_only_if_values_exceed_it() -> None:
-    """Clipping takes much time; lines end at the edges of the time range anyway, and bars are cut there."""
+    """The plot is clipped only if values exceed it, because clipping is slow. Lines and bars end at the edges of the range anyway."""
     assert svg(series(*range(100))).startswith("<g")
     assert svg(series(1, 2, 3), custom={"drawStyle": "bars"}).startswith("<g")
     assert 'overflow="hidden"' in svg(series(1, 2, 9), max=5)
@@ -356,7 +356,7 @@ def test_points_are_those_of_the_series() -> None:
 
 
 def test_legends_are_tables_with_sorted_values() -> None:
-    """Columns are titled by calculation, and results have the unit of the series."""
+    """A legend may be a table with sorted rows and a column for each calculation. Results have the unit of the series."""
     options = {"legend": {"displayMode": "table", "placement": "bottom", "calcs": ["max", "count"], "sortBy": "Max", "sortDesc": True}}
     frames = [series(1, 30, name="a"), series(50, 2, name="b"), series(None, None, name="c")]
     texts = visible_texts(draw_panel("timeseries", *frames, options=options, height=400, defaults={"unit": "percent"}))
@@ -374,7 +374,7 @@ def test_legends_may_be_hidden(legend: dict[str, Any]) -> None:
 
 
 def test_narrow_legends_keep_their_columns() -> None:
-    """Texts become smaller and names shorter before a column is left out, whose number follows the title of the names."""
+    """Texts become smaller and names shorter before columns are omitted. The number of omitted columns is after the title of the names."""
     legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
     frame = series(12.5, 23.6, name="a name that is too long for a narrow panel")
     sizes: dict[str, set[str]] = {}
@@ -439,7 +439,7 @@ def test_header_of_a_legend_has_a_sign_at_the_column_that_orders_it(theme: str, 
 
 
 def test_table_of_names_at_the_right_has_a_header() -> None:
-    """Without calculations, its only column has the names. Below the plot, names are a list."""
+    """A legend table without calculations has a header to the right of the plot. Below the plot, it is a list without a header."""
 
     def legend_texts(placement: str) -> list[str]:
         legend = {"displayMode": "table", "placement": placement, "calcs": []}

@@ -43,7 +43,7 @@ def test_a_trend_is_a_line_over_the_configured_column() -> None:
     """Points are ordered by their position, and long series are thinned."""
     frame = Frame([numbers("v", *range(10_000)), numbers("x", *range(10_000, 0, -1))])
     line = re.findall('<polyline points="([^"]*)"', svg_of(draw_panel("trend", frame, options={"xField": "x"})))[-1]
-    positions = [float(pair.split(",")[0]) for pair in line.split()]
+    positions = [float(point.split(",")[0]) for point in line.split()]
     assert positions == sorted(positions)
     assert len(positions) <= 400 * 1.3
 

@@ -92,9 +92,9 @@ def test_only_disable_is_unencrypted() -> None:
 )
 def test_options_that_cannot_be_used_are_errors(json_data: dict[str, Any], secrets: dict[str, str], message: str) -> None:
     """The error of an unusable option says why. Files that a record names are not read, and no error shows a secret."""
-    with pytest.raises(BadRequest, match=message) as caught:
+    with pytest.raises(BadRequest, match=message) as error:
         address_of(replace(RECORD, json_data=json_data, secrets=secrets))
-    assert "KEY" not in caught.value.message.replace("tlsClientKey", "")
+    assert "KEY" not in error.value.message.replace("tlsClientKey", "")
 
 
 def test_a_record_without_a_user_is_rejected() -> None:

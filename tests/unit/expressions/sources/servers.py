@@ -36,8 +36,8 @@ class FakeServer:
         return await self._handler(request)
 
 
-def success(kind: str, result: Any, **fields: Any) -> bytes:
-    return orjson.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **fields})
+def success(result_type: str, result: Any, **fields: Any) -> bytes:
+    return orjson.dumps({"status": "success", "data": {"resultType": result_type, "result": result}, **fields})
 
 
 def respond_with(body: bytes, status: int = 200, **headers: str) -> Handler:

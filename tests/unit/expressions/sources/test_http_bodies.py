@@ -203,7 +203,7 @@ async def test_a_body_above_the_limit_is_rejected(
 
 @pytest.mark.parametrize(("parts", "encoding"), [(endless_parts, None), (gzip_bomb, "gzip")], ids=["plain", "gzip"])
 async def test_a_body_is_rejected_if_its_memory_is_not_free(serve: Serve, http: HttpClient, parts: Any, encoding: str | None) -> None:
-    """The memory of a body is reserved before it is used, and released afterwards."""
+    """A body is rejected if its memory is not free: the memory is reserved before it is used. It is released afterwards."""
     budget = MemoryBudget(8 * MEGABYTE)
     handler = BodyHandler(parts, encoding=encoding)
     server = await serve(handler)

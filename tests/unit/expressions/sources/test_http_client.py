@@ -67,10 +67,10 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
 )
 async def test_a_misconfigured_data_source_is_an_error(http: HttpClient, record: dict[str, Any], message: str) -> None:
     """The error of a misconfigured data source names it and none of its secrets."""
-    with pytest.raises(BadRequest, match=message) as refused:
+    with pytest.raises(BadRequest, match=message) as error:
         await send_query(http, "http://127.0.0.1:1", **record)
-    assert "name of prom" in str(refused.value)
-    assert SECRET not in str(refused.value) + repr(refused.value.__cause__)
+    assert "name of prom" in str(error.value)
+    assert SECRET not in str(error.value) + repr(error.value.__cause__)
 
 
 @pytest.mark.parametrize("url", ["", "localhost:9090", "ftp://h", "http://", "http://h:99999", "file:///etc/passwd", "http://[::1"])
@@ -94,7 +94,7 @@ async def test_private_addresses_must_be_listed(serve: Serve) -> None:
 
 
 async def test_a_redirect_to_a_private_address_is_rejected(serve: Serve) -> None:
-    """The address of each redirect is checked, so a redirect to a private address is refused."""
+    """The address of each redirect is checked, so a redirect to a private address is an error."""
     target_server = await serve(respond_with(b"{}"))
     target = target_server.url.replace("127.0.0.1", "127.0.0.2")
     redirecting_server = await serve(respond_with(b"", 307, Location=f"{target}/x"))
@@ -193,9 +193,9 @@ async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient)
     server = await serve(respond_with(b"{}"))
     url = server.url
     await server.server.close()
-    with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not respond: .*check the address") as failed:
+    with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not respond: .*check the address") as error:
         await send_query(http, url.replace("://", f"://me:{SECRET}@"))
-    assert SECRET not in str(failed.value)
+    assert SECRET not in str(error.value)
 
 
 async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:

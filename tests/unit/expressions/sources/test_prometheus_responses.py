@@ -104,8 +104,8 @@ def _reverse_members(document: Any) -> Any:
 
 
 @given(st.lists(st.tuples(LABELS | HOSTILE_LABELS, POINTS), max_size=6), st.booleans(), st.booleans())
-def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any], is_indented: bool, is_reversed: bool) -> None:
-    """White space and the order of members have no effect, and nothing in a label is taken for points."""
+def test_points_are_read_from_any_notation_of_json(content: list[Any], is_indented: bool, is_reversed: bool) -> None:
+    """Points are read the same from bodies with any white space and order of members. Nothing in a label is taken for points."""
     result = [series(labels, *((time, str(value)) for time, value in points)) for labels, points in content]
     document = orjson.loads(success("matrix", result))
     body = orjson.dumps(_reverse_members(document) if is_reversed else document, option=orjson.OPT_INDENT_2 if is_indented else 0)

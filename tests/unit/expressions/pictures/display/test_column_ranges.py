@@ -44,12 +44,12 @@ def test_texts_have_a_range_only_by_two_bounds() -> None:
     """A column of texts has the range of percentages, unless rules set both of its bounds."""
     texts = Field("a", FieldType.STRING, np.array(["x"], np.object_))
     lower_bound = {"id": "min", "value": 5}
-    always = {"id": "alwaysMatch"}
-    assert ranges(texts, overrides=[{"matcher": always, "properties": [lower_bound]}]) == [(0, 100)]
-    assert ranges(texts, overrides=[{"matcher": always, "properties": [lower_bound, {"id": "max", "value": 7}]}]) == [(5, 7)]
+    every_column = {"id": "alwaysMatch"}
+    assert ranges(texts, overrides=[{"matcher": every_column, "properties": [lower_bound]}]) == [(0, 100)]
+    assert ranges(texts, overrides=[{"matcher": every_column, "properties": [lower_bound, {"id": "max", "value": 7}]}]) == [(5, 7)]
 
 
-def test_values_outside_of_an_empty_range_are_infinitely_far() -> None:
+def test_values_above_an_empty_range_have_the_highest_percentage() -> None:
     """Values above an empty range have the colour of the highest percentage, and other values the colour of the lowest one."""
     thresholds = {"mode": "percentage", "steps": [{"color": "green"}, {"value": 50, "color": "red"}]}
     settings = FieldSettings({"thresholds": thresholds}, [], THEMES["dark"])

@@ -121,7 +121,7 @@ def test_values_of_columns_are_plain() -> None:
     ("count", "step_ms", "has_milliseconds"), [(2, 59_999, True), (2, 60_000, False), (2, -5, True), (2, 0, True), (1, 5, False)]
 )
 def test_times_that_cover_less_than_a_minute_have_milliseconds(count: int, step_ms: int, has_milliseconds: bool) -> None:
-    """The first and the last time decide, in either order. A single time has no milliseconds."""
+    """Times have milliseconds if the first and the last one are less than a minute apart, in either order. A single time has none."""
     ((column,),) = columns_of([Frame([times(count, step_ms)])], FieldSettings({}, (), THEMES["dark"]))
     assert column.processor.traits.dates.with_milliseconds is has_milliseconds
 
