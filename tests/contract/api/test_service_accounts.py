@@ -151,7 +151,7 @@ async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
 
 
 async def test_the_permissions_of_an_admin_are_listed_on_request(api: Api) -> None:
-    """An account is returned with exactly five permissions of an Admin, and only on request."""
+    """With ``accesscontrol=true``, an account has the five permissions of the calling Admin."""
     account = await api.account("robot")
     assert (await api("GET", f"{ACCOUNTS}/{account}?accesscontrol=true"))[1]["accessControl"] == ALL_PERMISSIONS
     assert (await api("GET", f"{ACCOUNTS}?accesscontrol=true"))[1]["serviceAccounts"][0]["accessControl"] == ALL_PERMISSIONS
@@ -179,8 +179,8 @@ async def test_an_update_changes_the_given_fields(api: Api) -> None:
     assert list(changed) == ["message", "id", "name", "serviceaccount"]
     assert (changed["message"], changed["id"], changed["name"]) == ("Service account updated", account, "foo")
     assert (changed["serviceaccount"]["name"], changed["serviceaccount"]["role"]) == ("foo", "Admin")
-    unknown_members = {"serviceAccountId": 1, "id": 1, "orgId": 2, "uid": "x", "login": "x", "isGrafanaAdmin": True, "password": "x"}
-    status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {**unknown_members, "isDisabled": True})
+    unknown_fields = {"serviceAccountId": 1, "id": 1, "orgId": 2, "uid": "x", "login": "x", "isGrafanaAdmin": True, "password": "x"}
+    status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {**unknown_fields, "isDisabled": True})
     updated = changed["serviceaccount"]
     assert (updated["id"], updated["orgId"], updated["login"], updated["name"]) == (account, 1, "sa-1-robot", "foo")
     assert (updated["role"], updated["isDisabled"]) == ("Admin", True)
@@ -209,8 +209,8 @@ async def test_accounts_are_found_by_their_texts(api: Api) -> None:
     """``query`` searches name, login and e-mail, ignoring case and without wildcards. Both paths return the same."""
     for name in ("service", "Serving", "50%_off", "other"):
         await api.account(name)
-    service = (await api("GET", f"{ACCOUNTS}/search?query=service&page=1"))[1]
-    await api.token(service["serviceAccounts"][0]["id"], "t")
+    page_with_service = (await api("GET", f"{ACCOUNTS}/search?query=service&page=1"))[1]
+    await api.token(page_with_service["serviceAccounts"][0]["id"], "t")
     for path in (ACCOUNTS, f"{ACCOUNTS}/search", f"{ACCOUNTS}/search/"):
         status, page = await api("GET", f"{path}?query=SERV&page=1")
         names = [(account["name"], account["tokens"]) for account in page["serviceAccounts"]]
