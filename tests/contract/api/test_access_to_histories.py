@@ -118,12 +118,12 @@ async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Cha
 
 def has_only_visible_objects(change: Change, listed: Any) -> bool:
     """Return whether a response has only objects that every user may see after the change."""
-    opened: dict[Change, set[str]] = {
+    opened_by_change: dict[Change, set[str]] = {
         replace_the_folder: {"closed"},
         move_out: {"inner", "deep"},
         show_folder_without_dashboard: {"closed", "inner", "deep"},
     }
-    return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | opened.get(change, set())
+    return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | opened_by_change.get(change, set())
 
 
 def token(version: int) -> str:

@@ -46,8 +46,8 @@ class RunningGateway:
         await self.wait_for(payload)
 
     async def get(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
-        sent = headers if authorization is None else {"Authorization": authorization, **headers}
-        async with self._session.get(path, headers=sent) as response:
+        sent_headers = headers if authorization is None else {"Authorization": authorization, **headers}
+        async with self._session.get(path, headers=sent_headers) as response:
             return response.status, await response.json()
 
     async def change(self, authorization: str, method: str, path: str, body: Any) -> tuple[int, Any]:
@@ -204,9 +204,9 @@ async def test_a_change_at_one_gateway_applies_at_the_other(start_gateway: Start
     """A change applies at the other gateway once it has received the notification of the commit."""
     change = CHANGES[name]
     first, second = await start_gateway(), await start_gateway()
-    hashed = await first.gateway.authentication.passwords.hash(PASSWORD)
+    password_hash = await first.gateway.authentication.passwords.hash(PASSWORD)
     await sql(database, "insert into org (id, name) values (2, 'Two'), (3, 'Three')")
-    await sql(database, """insert into "user" (id, login, email, org_id, password) values (7, 'anna', 'anna', 1, $1)""", hashed)
+    await sql(database, """insert into "user" (id, login, email, org_id, password) values (7, 'anna', 'anna', 1, $1)""", password_hash)
     await sql(database, "insert into org_user (org_id, user_id, role) values (1, 7, 'Admin'), (2, 7, $1)", _role_in_organization_2(change))
     await sql(database, "insert into org_user (org_id, user_id, role) values (2, 1, 'Admin')")
     await add_token(database)
@@ -279,13 +279,13 @@ async def test_no_log_line_contains_a_secret(start_gateway: StartGateway, databa
     gateway = await start_gateway()
     await add_token(database)
     unknown = key_material.new_token()
-    guessed = "Basic " + base64.b64encode(b"admin:hunter2").decode()
+    guessed_credentials = "Basic " + base64.b64encode(b"admin:hunter2").decode()
     with capture_logs() as lines:
         for authorization in (
             f"Bearer {TOKEN}",
             f"Bearer {unknown}",
             ADMIN,
-            guessed,
+            guessed_credentials,
             f"Bearer {TOKEN}x",
             "Digest hunter2",
             "Basic hunter2",
@@ -295,5 +295,5 @@ async def test_no_log_line_contains_a_secret(start_gateway: StartGateway, databa
     # At least one line for each credential.
     assert len(lines) >= 7
     text = str(lines)
-    for secret in (TOKEN, TOKEN.split("_")[1], unknown, unknown.split("_")[1], ADMIN.split()[1], guessed.split()[1], "hunter2"):
+    for secret in (TOKEN, TOKEN.split("_")[1], unknown, unknown.split("_")[1], ADMIN.split()[1], guessed_credentials.split()[1], "hunter2"):
         assert secret not in text

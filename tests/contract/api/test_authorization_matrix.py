@@ -288,8 +288,8 @@ class Caller:
 
     @property
     def headers(self) -> dict[str, str]:
-        sent = {} if self.authorization is None else {"Authorization": self.authorization}
-        return sent if self.header_org is None else {**sent, "X-Grafana-Org-Id": str(self.header_org)}
+        sent_headers = {} if self.authorization is None else {"Authorization": self.authorization}
+        return sent_headers if self.header_org is None else {**sent_headers, "X-Grafana-Org-Id": str(self.header_org)}
 
 
 def name_of(route: Route) -> str:
@@ -430,10 +430,10 @@ class AuthorizationMatrix:
 
     async def row(self, caller: Caller, routes: Iterable[Route]) -> dict[str, tuple[int, str]]:
         """Return the outcomes of a caller's concurrent requests, by route. Requests that migrate keys are sent last."""
-        chosen = list(routes)
+        listed_routes = list(routes)
         outcomes_by_route: dict[str, tuple[int, str]] = {}
         for is_migration in (False, True):
-            selected = [route for route in chosen if ("/migrate" in route.path) is is_migration]
+            selected = [route for route in listed_routes if ("/migrate" in route.path) is is_migration]
             outcomes = await asyncio.gather(*(self.outcome(caller, route) for route in selected))
             outcomes_by_route |= dict(zip(map(name_of, selected), outcomes, strict=True))
         return outcomes_by_route
@@ -529,10 +529,10 @@ async def test_repository_routes_need_the_documented_roles(matrix: Authorization
 async def test_every_route_admits_exactly_the_permitted_callers(matrix: AuthorizationMatrix, callers: list[Caller]) -> None:
     """Each type of caller requests each route: unauthenticated ones get 401, and a refusal names the missing action."""
     keys = [caller for caller in callers if caller.name.startswith("legacy key")]
-    others = [caller for caller in callers if caller not in keys]
+    other_callers = [caller for caller in callers if caller not in keys]
     faults = []
     # Callers that may migrate keys come last: a migration turns the keys into tokens.
-    for caller in [*keys, *others]:
+    for caller in [*keys, *other_callers]:
         row = await matrix.row(caller, matrix.routes if caller not in keys else [r for r in matrix.routes if "/migrate" not in r.path])
         faults += [
             fault_line(name_of(route), expected_outcome(caller, route), *row[name_of(route)], caller.name)
@@ -560,11 +560,11 @@ async def test_each_route_needs_exactly_its_permission(matrix: AuthorizationMatr
 
     The grant is in organization 1 if the route checks there, and otherwise a global one.
     """
-    guarded = [route for route in matrix.routes if isinstance(route.required_access, Permission)]
+    guarded_routes = [route for route in matrix.routes if isinstance(route.required_access, Permission)]
     without_grants = Caller("without grants", await matrix.token("bare", NONE), NONE)
     holders: dict[tuple[str, str, int], Caller] = {}
     faults = []
-    for route in guarded:
+    for route in guarded_routes:
         required = route.required_access
         assert isinstance(required, Permission)
         scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(UNKNOWN_ID), required.scope)
@@ -611,10 +611,10 @@ async def test_a_rule_on_one_folder_passes_the_first_check(matrix: Authorization
     await matrix.change(f"/api/access-control/folders/{uid}/users/{user}", {"permission": level})
     # Deletes of whole collections are omitted, because they would delete the folder and with it the rule.
     routes = [route for route in matrix.routes if route.method != "DELETE" or route.path.endswith("}")]
-    guarded = [route for route in routes if isinstance(route.required_access, Permission)]
-    row = await matrix.row(caller, [route for route in guarded if name_of(route) not in SECOND_PERMISSIONS])
+    guarded_routes = [route for route in routes if isinstance(route.required_access, Permission)]
+    row = await matrix.row(caller, [route for route in guarded_routes if name_of(route) not in SECOND_PERMISSIONS])
     faults = []
-    for route in guarded:
+    for route in guarded_routes:
         if name_of(route) in row:
             required = route.required_access
             assert isinstance(required, Permission)

@@ -64,9 +64,9 @@ async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: Abs
     await client.create("b", items=[evaluation(1)], notify={"queue": QUEUE})
     message = await next_message(queue)
     event = json.loads(message.body)
-    described = document(version="1")
-    schema = described["components"]["messages"]["batchFinished"]["payload"]
-    jsonschema_rs.Draft7Validator({"allOf": [schema], "components": described["components"]}).validate(event)
+    asyncapi = document(version="1")
+    schema = asyncapi["components"]["messages"]["batchFinished"]["payload"]
+    jsonschema_rs.Draft7Validator({"allOf": [schema], "components": asyncapi["components"]}).validate(event)
     assert message.content_type == "application/cloudevents+json"
     assert message.delivery_mode == aio_pika.DeliveryMode.PERSISTENT
     assert (event["type"], event["data"]["status"]["state"], event["id"]) == ("io.dashwright.batch.finished", "success", message.message_id)

@@ -77,12 +77,12 @@ async def test_an_object_saved_during_an_export_is_not_managed(git_api: Api, git
 
     git_server.fault = save
     assert counts(await export(identifier=True)) == {"create": 2}
-    managed = "select string_agg(name, ',' order by name) from resource where resource = 'dashboards' and manager_id = 'team'"
-    assert await git_api.sql(managed) == "b"
+    select_managed = "select string_agg(name, ',' order by name) from resource where resource = 'dashboards' and manager_id = 'team'"
+    assert await git_api.sql(select_managed) == "b"
     status = await run_sync(git_api)
     assert (status["state"], counts(status)) == ("error", {"noop": 1, "error": 1})
     assert counts(await export(identifier=True)) == {"update": 1}
-    assert await git_api.sql(managed) == "a,b"
+    assert await git_api.sql(select_managed) == "a,b"
     assert counts(await run_sync(git_api)) == {"noop": 2}
 
 

@@ -277,9 +277,9 @@ async def test_fields_are_applied_in_another_version(api: Api) -> None:
 async def test_typed_classic_versions_check_the_schema(api: Api, version: str) -> None:
     """Typed classic versions refuse invalid members with 422 and a cause for each. Versions without a schema accept the same body."""
     spec = {"title": "T", "schemaVersion": 41, "editable": "elephant", "time": 9000}
-    status, refused = await create_dashboard(api, spec, path_in(version))
-    assert (status, refused["reason"]) == (422, "Invalid")
-    assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.editable", "spec.time"]
+    status, refusal = await create_dashboard(api, spec, path_in(version))
+    assert (status, refusal["reason"]) == (422, "Invalid")
+    assert [cause["field"] for cause in refusal["details"]["causes"]] == ["spec.editable", "spec.time"]
     assert (await create_dashboard(api, spec, ALPHA))[0] == 201
     assert (await create_dashboard(api, spec, DASHBOARDS, "e"))[0] == 201
 
@@ -313,9 +313,9 @@ async def test_data_sources_and_library_panels_of_the_organization_are_known(api
 )
 async def test_elements_and_layouts_are_checked(api: Api, version: str, members: dict[str, Any], field: str) -> None:
     """Invalid elements and layouts are refused with 422 and a cause for each fault, and nothing is stored."""
-    status, refused = await create_dashboard(api, TABS | members, path_in(version))
-    assert (status, refused["reason"]) == (422, "Invalid")
-    assert [cause["field"] for cause in refused["details"]["causes"] if cause["field"].startswith(field)]
+    status, refusal = await create_dashboard(api, TABS | members, path_in(version))
+    assert (status, refusal["reason"]) == (422, "Invalid")
+    assert [cause["field"] for cause in refusal["details"]["causes"] if cause["field"].startswith(field)]
     assert (await api("GET", path_in(version, "d")))[0] == 404
 
 

@@ -71,14 +71,14 @@ class ProxyGateway:
         """Send a request target and further lines unchanged, and return the status and the rest of the response."""
         assert self.api.address.host is not None
         reader, writer = await asyncio.open_connection(self.api.address.host, self.api.address.port)
-        head = [
+        request_lines = [
             f"{method} {target} HTTP/1.1",
             f"Host: {self.api.address.authority}",
             f"Authorization: {ADMIN}",
             "Connection: close",
             *headers,
         ]
-        writer.write("\r\n".join([*head, "", ""]).encode())
+        writer.write("\r\n".join([*request_lines, "", ""]).encode())
         response = (await reader.read()).decode()
         writer.close()
         await writer.wait_closed()
@@ -131,7 +131,10 @@ async def test_a_path_below_the_url_and_names_in_utf_8_are_kept(gateway: ProxyGa
 
 
 async def test_credentials_are_those_of_the_data_source(gateway: ProxyGateway) -> None:
-    """Neither the caller's credentials, cookies and headers nor the data source's response headers pass the proxy."""
+    """A data source gets its own credentials, and no credentials, cookies or other private headers of the caller.
+
+    Private headers of its response do not pass the proxy either.
+    """
 
     def respond(_: web.Request) -> web.StreamResponse:
         names = ("Set-Cookie", "Server", "Authorization", "X-Internal", "Access-Control-Allow-Origin", "Strict-Transport-Security")
@@ -420,8 +423,8 @@ async def test_trailers_are_not_forwarded(gateway: ProxyGateway) -> None:
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie\r\n\r\n"
-        writer.write(head + b"2\r\n{}\r\n0\r\nSet-Cookie: a=b\r\n\r\n")
+        response_head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie\r\n\r\n"
+        writer.write(response_head + b"2\r\n{}\r\n0\r\nSet-Cookie: a=b\r\n\r\n")
         await writer.drain()
         writer.close()
 

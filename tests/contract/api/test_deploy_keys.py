@@ -75,7 +75,7 @@ async def test_a_faulty_key_is_refused(api: Api, tmp_path: Path, key: str) -> No
 
 
 async def test_a_repository_is_synced_over_ssh(git_api: Api, tmp_path: Path) -> None:
-    """A sync stores the files, a changed host key makes the repository unhealthy, and the new known host makes it healthy."""
+    """A repository is synced and edited over SSH. Its test fails after the host key has changed, until the spec has the new key."""
     async with ssh.serving(tmp_path / "ssh") as server:
         work_tree = server.create_repository("team.git")
         work_tree.commit({"a.json": dashboard("a", "A")})
@@ -89,14 +89,14 @@ async def test_a_repository_is_synced_over_ssh(git_api: Api, tmp_path: Path) -> 
         review = await run_job(git_api, {"action": "pr", "pr": {"pr": 1}})
         assert (review["state"], "give the repository an https address" in str(review["errors"])) == ("error", True)
         fingerprint = await server.change_host_key()
-        status, tested = await git_api("POST", f"{REPOSITORIES}/team/test", {})
-        assert (status, tested["success"]) == (400, False), tested
-        assert fingerprint in json.dumps(tested)
-        assert [error["field"] for error in tested["errors"]] == ["spec.git.knownHosts"]
+        status, test_results = await git_api("POST", f"{REPOSITORIES}/team/test", {})
+        assert (status, test_results["success"]) == (400, False), test_results
+        assert fingerprint in json.dumps(test_results)
+        assert [error["field"] for error in test_results["errors"]] == ["spec.git.knownHosts"]
         with_new_host_key = body(server.url("team"), None, knownHosts=server.known_hosts)
         assert (await git_api("PUT", f"{REPOSITORIES}/team", with_new_host_key))[0] == 200
-        status, tested = await git_api("POST", f"{REPOSITORIES}/team/test", {})
-        assert (status, tested["success"]) == (200, True), tested
+        status, test_results = await git_api("POST", f"{REPOSITORIES}/team/test", {})
+        assert (status, test_results["success"]) == (200, True), test_results
 
 
 def server_files(server: ssh.SshServer) -> str:

@@ -95,17 +95,17 @@ async def described_api(postgres_dsn: str, _template: str, tmp_path_factory: pyt
                     is_admin,
                 )
                 await connection.execute("insert into org_user (org_id, user_id, role) values (1, $1, $2)", number, role)
-        described = await asyncio.to_thread(lambda: requests.get(f"{address}/openapi.json", timeout=30).json())
-        cases = await asyncio.to_thread(generate_cases, described)
+        openapi = await asyncio.to_thread(lambda: requests.get(f"{address}/openapi.json", timeout=30).json())
+        cases = await asyncio.to_thread(generate_cases, openapi)
         yield DescribedApi(address, cases, {"server admin": ("boss", PASSWORD), "Viewer": ("reader", PASSWORD)})
 
 
-def generate_cases(described: Any) -> list[Case[Any]]:
+def generate_cases(openapi: Any) -> list[Case[Any]]:
     """Return valid and invalid requests of every operation. Path parameters often name objects that exist."""
     cases: list[Case[Any]] = []
     # The generator draws the same requests for operations with the same input, such as those of two versions of a kind.
     cases_by_input: dict[bytes, list[Case[Any]]] = {}
-    for result in schemathesis.openapi.from_dict(described).get_all_operations():
+    for result in schemathesis.openapi.from_dict(openapi).get_all_operations():
         assert isinstance(result, Ok), result
         operation = result.ok()
         request = operation.definition.raw

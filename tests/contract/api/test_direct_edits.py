@@ -160,8 +160,8 @@ async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -
     """A Viewer is rejected as for any other dashboard, without a call to the worker."""
     await create_managed_dashboard(api, "write")
     viewer = await api.person("vic", Role.VIEWER)
-    status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}}, auth=viewer)
-    assert (status, "dashboards:write" in refused["message"]) == (403, True)
+    status, refusal = await patch(api, "merge-patch+json", {"spec": {"title": "U"}}, auth=viewer)
+    assert (status, "dashboards:write" in refusal["message"]) == (403, True)
     assert (await api("DELETE", f"{DASHBOARDS}/d", auth=viewer))[0] == 403
     assert worker.requests == []
 
@@ -182,13 +182,13 @@ async def test_edits_are_refused_without_the_workflow(
     The caller's abilities exclude writes.
     """
     await create_managed_dashboard(api, *workflows, enabled=enabled)
-    status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
-    assert (status, refused["message"]) == (
+    status, refusal = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
+    assert (status, refusal["message"]) == (
         403,
         f'dashboard "d" is managed by the repository "team"{reason}; change its file there instead',
     )
-    status, refused = await api("DELETE", "/api/dashboards/uid/d")
-    assert (status, "remove its file there instead" in refused["message"]) == (403, True)
+    status, refusal = await api("DELETE", "/api/dashboards/uid/d")
+    assert (status, "remove its file there instead" in refusal["message"]) == (403, True)
     assert worker.requests == []
     assert await abilities(api) == {"canSave": False, "canEdit": False, "canDelete": False, "canAdmin": True}
 
@@ -222,8 +222,8 @@ async def test_a_repository_in_deletion_rejects_edits(api: Api, worker: FakeJobs
     await create_managed_dashboard(api, "write")
     await api.sql("update resource set finalizers = '{x}' where name = 'team'")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
-    status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
-    assert (status, "is being deleted" in refused["message"], worker.requests) == (403, True, [])
+    status, refusal = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
+    assert (status, "is being deleted" in refusal["message"], worker.requests) == (403, True, [])
 
 
 async def test_managed_objects_cannot_be_deleted_together_or_created(api: Api, worker: FakeJobsWorker) -> None:

@@ -106,7 +106,7 @@ async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, 
 
 
 async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
-    """Viewers and Editors of other folders cannot change a file, and without the workflow no user can."""
+    """Callers who may only view the dashboard of a file can read the file, and can neither change nor delete it."""
     await start_repository("write")
     viewer = await git_api.person("vic", Role.VIEWER)
     assert (await git_api("POST", "/api/access-control/folders/team", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}))[
@@ -256,8 +256,8 @@ async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
     secret = json.dumps({"title": "S", "panels": []})
     files: dict[str, str | bytes | None] = {"a.json": dashboard("a", "A"), "secret/s.json": secret, "secret/README.md": "secret"}
     work_tree = await start_repository("write", files=files, target="instance")
-    auth, closed = await create_editor(git_api), folder_name("team", "secret/")
-    assert (await git_api("POST", f"/api/access-control/folders/{closed}", {"permissions": []}))[0] == 200
+    auth, closed_folder = await create_editor(git_api), folder_name("team", "secret/")
+    assert (await git_api("POST", f"/api/access-control/folders/{closed_folder}", {"permissions": []}))[0] == 200
     work_tree.commit({"secret/s.json": None, "secret/README.md": None, "new/s.json": secret, "new/README.md": "secret", "b.json": secret})
     body = json.loads(dashboard("mine", "Mine"))
     for method, path, request_body, query in (
@@ -325,9 +325,9 @@ async def test_existing_branches_are_named_only_with_repository_access(git_api: 
     """The error of an unknown branch names the existing branches only for callers with access to the repository."""
     await start_repository("branch")
     viewer, auth, missing_branch = await git_api.person("vic", Role.VIEWER), await create_editor(git_api), {"ref": "gone"}
-    for caller, others in ((auth, "; there is 'main'"), (viewer, "")):
+    for caller, branches in ((auth, "; there is 'main'"), (viewer, "")):
         status, error = await git_api("GET", f"{FILES}/a.json", auth=caller, params=missing_branch)
-        assert (status, error["message"]) == (404, f"branch not found: 'gone'{others}")
+        assert (status, error["message"]) == (404, f"branch not found: 'gone'{branches}")
 
 
 async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
@@ -438,8 +438,8 @@ async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: Git
     """An edit conflicts if its file has changed since the last sync, and succeeds after a sync."""
     work_tree = await start_repository("write")
     work_tree.commit({"a.json": dashboard("a", "Theirs")})
-    status, refused = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
-    assert (status, "sync" in refused["message"]) == (409, True)
+    status, refusal = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
+    assert (status, "sync" in refusal["message"]) == (409, True)
     await run_sync(git_api, incremental=True)
     status, body = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
     assert (status, body["spec"]["title"], body["spec"]["tags"]) == (200, "Theirs", ["x"])
@@ -463,8 +463,8 @@ async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server
     assert body["metadata"]["annotations"]["grafana.app/sourcePath"] == "deep/a.json"
     assert json.loads(content(git_server, "deep/a.json"))["title"] == "A"
     assert (await git_api("POST", "/api/folders", {"uid": "other", "title": "Other"}))[0] == 200
-    status, refused = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "other"}}})
-    assert (status, "only between the folders of its repository" in refused["message"]) == (400, True)
+    status, refusal = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "other"}}})
+    assert (status, "only between the folders of its repository" in refusal["message"]) == (400, True)
 
 
 async def test_a_failing_git_host_is_a_424(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:

@@ -82,9 +82,9 @@ async def test_events_are_routed_by_name_and_organization(environment: SyncEnvir
     environment.work_tree.commit({"b.json": "{"})
     await environment.create_repository()
     messages = [await next_message(all_events_queue) for _ in range(2)]
-    described = document(version="1")
+    asyncapi = document(version="1")
     schema = jsonschema_rs.Draft7Validator(
-        {"allOf": [{"$ref": "#/components/schemas/RepositoryEvent"}], "components": described["components"]}
+        {"allOf": [{"$ref": "#/components/schemas/RepositoryEvent"}], "components": asyncapi["components"]}
     )
     for message in messages:
         event = json.loads(message.body)

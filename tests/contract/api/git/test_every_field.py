@@ -200,8 +200,8 @@ async def record_views(environment: SyncEnvironment, coverage: FieldCoverage, *,
     coverage.add(RepositoryViewList, await request(environment, f"{namespace}/settings"))
     coverage.add(ResourceStats, await request(environment, f"{namespace}/stats"))
     coverage.add(ResourceList, await request(environment, f"{REPOSITORIES}/team/resources"))
-    _, tested = await environment.api("POST", f"{REPOSITORIES}/team/test")
-    coverage.add(repository_views.TestResults, tested)
+    _, test_results = await environment.api("POST", f"{REPOSITORIES}/team/test")
+    coverage.add(repository_views.TestResults, test_results)
     if host_responds:
         coverage.add(RefList, await request(environment, f"{REPOSITORIES}/team/refs"))
         coverage.add(HistoryList, await request(environment, f"{REPOSITORIES}/team/history"))

@@ -110,9 +110,9 @@ async def test_a_review_covers_only_the_directory(environment: ReviewEnvironment
     ):
         assert row in text
     assert "[preview](https://dash.example/preview/team/a.json?ref=change)" in text
-    removed = environment.propose({"ops/a.json": None, "ops/in/c.json": None}, "gone")
-    await environment.review(removed)
-    [text] = environment.comments(removed)
+    empty_number = environment.propose({"ops/a.json": None, "ops/in/c.json": None}, "gone")
+    await environment.review(empty_number)
+    [text] = environment.comments(empty_number)
     assert "nothing could be stored" in text
     assert environment.statuses()[-1][0] == "failure"
 
@@ -126,7 +126,7 @@ async def test_later_changes_of_main_are_not_reviewed(environment: ReviewEnviron
     assert not re.search("later|b.json", environment.comments(number)[0])
 
 
-async def test_a_query_of_a_missing_query_fails_the_commit(environment: ReviewEnvironment) -> None:
+async def test_a_reference_to_a_missing_query_fails_the_commit(environment: ReviewEnvironment) -> None:
     """A query that refers to a missing one is a problem and the commit status fails; lint warnings do not fail it."""
     panel = {
         "id": 1,
