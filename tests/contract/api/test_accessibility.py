@@ -98,7 +98,7 @@ async def test_every_page_is_accessible(address: str, width: int, scheme: str) -
     """Each page follows all rules of axe-core, such as those for contrast and headings, and is not wider than the window."""
     axe = packaged_file("axe-core", "4.10.3", _INTEGRITY, "axe.min.js").decode()
     violations: dict[str, Any] = {}
-    async with browsing(hosts="MAP unused 127.0.0.1") as tab:
+    async with browsing(hosts="MAP unused 127.0.0.1") as tab:  # All addresses are numeric, so no host name needs a rule.
         assert await tab.open(f"http://admin:admin@{address}/api/org") == 200
         for page, status in _PAGES.items():
             assert await _show(tab, f"http://{address}{page}", width, scheme) == status

@@ -105,7 +105,7 @@ async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
 
 
 async def test_admins_see_their_own_organization_only(api: Api) -> None:
-    """An Admin sees the events of the own organization, the server admin sees all, and other callers see none."""
+    """Admins see the events of their organization, the server admin sees all events, and other callers see none."""
     org_id = await api.organization("Two")
     second_admin = await api.person("two", Role.ADMIN, org_id=org_id)
     await api.account("first")

@@ -134,7 +134,7 @@ async def test_the_result_of_an_evaluation_is_that_of_its_subresource(client: Ba
 
 
 async def test_the_result_of_a_job_is_its_status(client: BatchClient, archiver: BatchArchiver) -> None:
-    """The result of a job is its JobStatus, also if it could not be submitted."""
+    """The result of a job is its JobStatus, even if the job could not be submitted."""
     await client.create("b", items=[{"spec": {"action": "sync", "repository": "absent"}}])
     await client.wait_for_end("b")
     (line,) = expected = await read_results(client)
@@ -153,7 +153,7 @@ async def test_items_that_have_not_ended_have_no_result(client: BatchClient) -> 
 
 @in_database_and_storage
 async def test_results_are_filtered_and_resumed(client: BatchClient, archiver: BatchArchiver, is_archived: bool) -> None:
-    """The parameter state selects items, and first continues an interrupted stream."""
+    """The parameter ``state`` selects items, and ``first`` continues an interrupted stream."""
     await run_batch(client, failed=13)
     if is_archived:
         await archiver.run_once()

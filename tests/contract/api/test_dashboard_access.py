@@ -73,7 +73,7 @@ async def test_an_explicit_grant_is_an_ability(api: Api) -> None:
 
 
 async def test_an_unreadable_dashboard_is_refused(api: Api) -> None:
-    """A caller without read access receives 403 or 404, as for the dashboard itself."""
+    """A caller without read access gets 403, and an unknown dashboard is 404, as for the dashboard itself."""
     await create_dashboard(api)
     assert (await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("n", Role.NONE)))[0] == 403
     assert (await api("GET", f"{DASHBOARDS}/nothing/dto"))[0] == 404

@@ -1,4 +1,4 @@
-"""Pages of dashboards and of single panels: content without scripts, permissions, escaping, and what browsers may load."""
+"""Pages of dashboards and of single panels: content that needs no scripts, permissions, escaping, and what browsers may load."""
 
 import base64
 import hashlib
@@ -245,7 +245,7 @@ async def test_the_reason_of_several_variables_is_shown_once(drawing_api: Api) -
 
 
 async def test_links_of_a_dashboard_lead_to_safe_addresses(drawing_api: Api) -> None:
-    """Links to tags are links to the readable dashboards with these tags."""
+    """A link to tags becomes links to the readable dashboards with these tags. A link that would run a script is omitted."""
     await save_dashboard(drawing_api, {"uid": "linked", "title": "Linked", "tags": ["linked"]})
     await save_dashboard(drawing_api, {"uid": "other", "title": "Other", "tags": ["different"]})
     links = [link["href"] for link in (await open_page(drawing_api, "/d/shown")).elements_named("a")]
@@ -295,7 +295,10 @@ async def test_a_mistake_in_the_address_is_explained(drawing_api: Api, path: str
 
 @pytest.mark.parametrize("path", ["/d/{}", "/d-solo/{}?panelId=1"])
 async def test_a_page_needs_the_rights_on_its_dashboard(drawing_api: Api, path: str) -> None:
-    """An unreadable dashboard is 404. For callers without the right to query, the page says so and has no pictures."""
+    """A caller without read access to any dashboard gets 403, and one who may only read other dashboards gets 404.
+
+    For callers without the right to query, the page says so and has no pictures.
+    """
     other = await drawing_api.organization("other")
     caller_without_read = await drawing_api.person("without-read", Role.NONE, ("datasources:query", "datasources:*"))
     reader = await drawing_api.person("reader", Role.NONE, ("dashboards:read", "dashboards:uid:shown"))

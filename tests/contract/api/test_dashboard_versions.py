@@ -25,7 +25,7 @@ def history(name: str, **query: Any) -> str:
 
 
 async def test_versions_are_listed_newest_first(api: Api) -> None:
-    """Each version has its number, its parent, its time, author and message."""
+    """Versions are listed with number, time, author and message, the newest first."""
     await save_versions(api, "d", "one", "two")
     status, body = await api("GET", f"{DASHBOARDS}/d/versions")
     assert (status, body["kind"], body["apiVersion"]) == (200, "DashboardVersionList", "dashboard.grafana.app/v0alpha1")

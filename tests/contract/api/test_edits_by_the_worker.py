@@ -142,8 +142,8 @@ async def test_a_version_has_the_message_of_its_commit(team: Team, calls: Calls)
     assert commits == (["Because", "Move classic.json to deep/classic.json"] if team.work_tree is not None else ["", ""])
 
 
-async def test_a_restored_version_names_the_version_that_it_repeats(team: Team, calls: Calls) -> None:
-    """The versions of a managed dashboard show what a restore repeated, as those of other dashboards do."""
+async def test_a_version_created_by_a_restore_names_the_restored_version(team: Team, calls: Calls) -> None:
+    """A version of a managed dashboard that a restore created names the restored version, as for other dashboards."""
     path, checksum = await source_of(team, "classic")
     body = {"version": "v1beta1", "name": "classic", "spec": '{"title": "C2", "panels": []}', "folder": "team"}
     await calls.edit_object(path, checksum, body, message="Restored from version 1")

@@ -192,7 +192,7 @@ async def test_evaluations_wait_for_the_expressions_worker(
 
 
 async def test_a_large_result_is_stored_in_chunks(evaluation_client: EvaluationClient, database: Database) -> None:
-    """A result of several megabytes is stored in chunks of at most one and returned completely."""
+    """A result of several megabytes is stored in chunks of at most one megabyte, and is returned completely."""
     values = [index + 0.123456789 for index in range(60_000)]
     await evaluation_client.submit(spec("$A + 0", values), name="large")
     assert (await evaluation_client.wait_for_end("large"))["status"]["state"] == "success"

@@ -39,7 +39,7 @@ async def test_the_creator_owns_the_sent_fields(api: Api) -> None:
 
 
 async def test_changed_fields_move_to_the_writer(api: Api) -> None:
-    """Unchanged fields of a replaced object keep their owners."""
+    """The writer of an object owns the fields that it changes, and the other fields keep their owners."""
     await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard(refresh="1m", tags=["x"]))
     status, changed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard(refresh="5m", tags=["x"]))
     assert status == 200
@@ -110,7 +110,7 @@ async def test_a_label_set_in_another_version_keeps_the_owners(api: Api) -> None
 
 
 async def test_the_classic_api_records_owners_too(api: Api) -> None:
-    """A classic save takes the fields that it changes, and an apply conflicts with it."""
+    """A classic save owns the fields that it changes, until another writer changes them."""
     saved = {"dashboard": {"uid": "d", "title": "T", "refresh": "1m"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
     _, created = await api("GET", f"{DASHBOARDS}/d")

@@ -181,7 +181,7 @@ async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
 
 
 async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> None:
-    """Deleting a directory deletes everything in it, and touches all of its objects."""
+    """A created directory has a folder. Deleting a directory deletes everything in it, and touches all of its objects."""
     created = await calls.plan_and_change("create", "deep/empty/")
     assert sorted_touches(created) == [("create", "folders", folder_name("team", "deep/empty/"), folder_name("team", "deep/"))]
     assert (created.wrapper.resource.type.kind, created.wrapper.resource.action) == ("Folder", "create")
@@ -324,7 +324,7 @@ async def test_a_stored_change_is_not_synced_again(
 async def test_a_change_on_a_new_branch_stores_nothing(
     git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
 ) -> None:
-    """A change on another branch creates it from the repository's branch, or continues it, and stores nothing."""
+    """A change on another branch creates the branch from the repository's own, or adds a commit to it, and stores nothing."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     before = await team.stored_titles()
