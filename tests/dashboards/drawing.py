@@ -79,7 +79,7 @@ def dashboards_of(path: Path) -> Iterator[dict[str, Any]]:
         for member in ("spec", "dashboard"):
             if isinstance(document, dict) and isinstance(document.get(member), dict):
                 document = document[member]
-        if isinstance(document, dict) and (isinstance(document.get("panels"), list) or isinstance(document.get("elements"), dict)):
+        if isinstance(document, dict) and (isinstance(document.get("panels", document.get("rows")), list) or "elements" in document):
             yield document
 
 

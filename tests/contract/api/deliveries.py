@@ -49,7 +49,7 @@ async def deliver(
     secret: str = SECRET,
     headers: Mapping[str, str] | None = None,
 ) -> tuple[int, Any]:
-    """Send a delivery as a host does, without credentials. A payload of bytes is sent_headers unchanged."""
+    """Send a delivery as a host does, without credentials. A payload of bytes is sent unchanged."""
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     sent_headers = {"Content-Type": "application/json", "X-GitHub-Event": event, "X-GitHub-Delivery": delivery_id}
     sent_headers |= {"X-Hub-Signature-256": signature(secret, body), **(headers or {})}

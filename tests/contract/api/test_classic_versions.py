@@ -144,10 +144,10 @@ async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> N
 
 async def test_the_error_of_a_failed_restore_names_the_remedy(api: Api, dashboard_id: int) -> None:
     """An error message says where to find a dashboard that a repository managed, or how to replace a deleted folder."""
-    status, body = await api("PATCH", f"{ONE}/trash", {})
+    status, body = await api("PATCH", f"{DASHBOARD}/trash", {})
     assert (status, 'dashboard "d1" is not in the trash' in body["message"]) == (404, True)
     assert "restore its file in the repository" in body["message"]
-    await api("DELETE", ONE)
+    await api("DELETE", DASHBOARD)
     assert (await api("DELETE", "/api/folders/f1"))[0] == 200
-    status, body = await api("PATCH", f"{ONE}/trash", {})
+    status, body = await api("PATCH", f"{DASHBOARD}/trash", {})
     assert (status, 'the former folder "f1"' in body["message"], "folderUid" in body["message"]) == (404, True, True)

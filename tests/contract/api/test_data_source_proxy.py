@@ -485,5 +485,5 @@ async def test_requests_are_audited(gateway: ProxyGateway) -> None:
 async def test_a_data_source_without_tls_has_advice(gateway: ProxyGateway) -> None:
     """The error for an https address of a plain HTTP server says to use http://."""
     await gateway.add("plain", url=gateway.url.replace("http://", "https://"))
-    status, _, body = await gateway.get(f"{PROXY}/plain/api/v1/query")
+    status, _, body = await gateway.request(f"{PROXY}/plain/api/v1/query")
     assert (status, b"probably serves plain HTTP: use http://" in body) == (502, True)
