@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cyclopts import App
 
 from dashwright.standalone.cli import app
 
@@ -31,6 +33,15 @@ def test_every_command_has_a_description(capsys: pytest.CaptureFixture[str], com
     assert words in line
 
 
+def test_every_argument_and_option_has_a_description() -> None:
+    """The help of each command describes each of its arguments and options."""
+    commands = [*_commands(app)]
+    assert len(commands) > 20
+    for command in commands:
+        arguments = command.assemble_argument_collection(parse_docstring=True)
+        assert not [argument.name for argument in arguments if argument.show and not argument.parameter.help], command.name
+
+
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["admin", "--help"]])
 def test_help_loads_no_service(arguments: list[str]) -> None:
     """Help imports no service and no library of one, so that it takes no longer than the command line itself."""
@@ -54,6 +65,13 @@ def test_lint_loads_neither_models_nor_kinds(tmp_path: Path) -> None:
     loaded = _imported_modules(["lint", str(tmp_path)])
     assert "dashwright.jobs_worker.domain.lint.linter" in loaded
     assert not loaded & {"pydantic", "numpy", "aiohttp", "structlog", "dashwright.common.kinds.registry"}
+
+
+def _commands(group: App) -> Iterator[App]:
+    """Yield the commands of a group and of the groups in it."""
+    for command in (group[name] for name in group if not name.startswith("-")):
+        is_group = any(not name.startswith("-") for name in command)
+        yield from _commands(command) if is_group else [command]
 
 
 def _imported_modules(arguments: list[str]) -> set[str]:

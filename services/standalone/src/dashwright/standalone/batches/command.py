@@ -34,6 +34,7 @@ _MAX_REPORTED: Final = 10
 
 app = App(name="batch")
 
+BatchName = Annotated[str, Parameter(help="The name of the batch.")]
 Timeout = Annotated[float | None, Parameter(name="--timeout")]
 File = Annotated[str, Parameter(allow_leading_hyphen=True)]
 OneState = Annotated[ItemState | None, Parameter(name="--state")]
@@ -66,15 +67,13 @@ def list_(*, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -
 
 
 @app.command
-def get(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
+def get(name: BatchName, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
     """Show a batch with its counts and first errors.
 
     The exit status is 0, or 2 if the batch cannot be read.
 
     Parameters
     ----------
-    name
-        The name of the batch.
     as_json
         Print the Batch object as JSON.
     """
@@ -133,7 +132,7 @@ def create(
 
 @app.command
 def submit(
-    name: str,
+    name: BatchName,
     file: File,
     /,
     *,
@@ -154,8 +153,6 @@ def submit(
 
     Parameters
     ----------
-    name
-        The name of the batch.
     file
         One item on each line, as JSON; - for standard input.
     close
@@ -191,15 +188,13 @@ def submit(
 
 
 @app.command(alias="follow")
-def wait(name: str, /, *, timeout_seconds: Timeout = None, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
+def wait(name: BatchName, /, *, timeout_seconds: Timeout = None, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
     """Show the progress of a batch until it has ended.
 
     The exit status is 0 if all items succeeded, 1 if one failed or was cancelled, 2 if the batch cannot be read or the time is over.
 
     Parameters
     ----------
-    name
-        The name of the batch.
     timeout_seconds
         The longest time to wait, in seconds. The batch continues after it.
     as_json
@@ -213,15 +208,13 @@ def wait(name: str, /, *, timeout_seconds: Timeout = None, as_json: AsJson = Fal
 
 
 @app.command
-def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
+def cancel(name: BatchName, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
     """Cancel the items of a batch that have not ended.
 
     The exit status is 0, or 2 if the request failed. A batch that has ended is unchanged.
 
     Parameters
     ----------
-    name
-        The name of the batch.
     as_json
         Print the Batch object from before as JSON.
     """
@@ -237,7 +230,7 @@ def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DE
 
 @app.command
 def retry(
-    name: str,
+    name: BatchName,
     /,
     *,
     states: States = None,
@@ -252,8 +245,6 @@ def retry(
 
     Parameters
     ----------
-    name
-        The name of the batch.
     states
         Only items that ended in this state: error, cancelled or success; may be repeated.
     wait
@@ -276,15 +267,13 @@ def retry(
 
 
 @app.command
-def items(name: str, /, *, state: OneState = None, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
+def items(name: BatchName, /, *, state: OneState = None, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
     """List the items of a batch.
 
     The exit status is 0, or 2 if the items cannot be read.
 
     Parameters
     ----------
-    name
-        The name of the batch.
     state
         Only items in this state.
     as_json
@@ -305,15 +294,13 @@ def items(name: str, /, *, state: OneState = None, as_json: AsJson = False, opti
 
 
 @app.command
-def results(name: str, /, *, state: OneState = None, options: ServerOptions = DEFAULT_SERVER) -> int:
+def results(name: BatchName, /, *, state: OneState = None, options: ServerOptions = DEFAULT_SERVER) -> int:
     """Print the results of a batch, one item on each line, as JSON.
 
     The exit status is 0, or 2 if the results cannot be read.
 
     Parameters
     ----------
-    name
-        The name of the batch.
     state
         Only items in this state.
     """
@@ -327,15 +314,10 @@ def results(name: str, /, *, state: OneState = None, options: ServerOptions = DE
 
 
 @app.command
-def delete(name: str, /, *, options: ServerOptions = DEFAULT_SERVER) -> int:
+def delete(name: BatchName, /, *, options: ServerOptions = DEFAULT_SERVER) -> int:
     """Delete a batch with its results. Items that have not ended are cancelled.
 
     The exit status is 0, or 2 if the batch was not deleted.
-
-    Parameters
-    ----------
-    name
-        The name of the batch.
     """
 
     async def run(client: BatchesClient, output: Output) -> int:
