@@ -79,6 +79,11 @@ class Api:
                 return response.status, [json.loads(line) async for line in response.content]
             return response.status, await response.json()
 
+    async def message(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
+        """Return the status and the message of an error."""
+        status, error = await self(method, path, body)
+        return status, error["message"]
+
     async def sql(self, statement: str, *values: Any) -> Any:
         """Return the first value that a statement returns."""
         async with self.database.connection() as connection:

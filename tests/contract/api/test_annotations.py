@@ -111,10 +111,10 @@ async def test_the_times_of_a_span_are_ordered(api: Api, times: Any, span: tuple
         ({"text": "T", "tags": ["x" * 191]}, refusal("Failed to save annotation", "a tag is longer than 190 characters")),
         ({"text": "T", "dashboardUID": "none"}, (400, {"message": "Invalid dashboard UID in annotation request"})),
         ({"text": "T", "dashboardId": 77}, (400, {"message": "Invalid dashboard ID in annotation request"})),
-        ({"text": "a\0b"}, (400, {"message": "bad request data"})),
-        ({"text": 5}, (400, {"message": "bad request data"})),
-        ({"text": "T", "time": 1.5}, (400, {"message": "bad request data"})),
-        ({"text": "T", "data": []}, (400, {"message": "bad request data"})),
+        ({"text": "a\0b"}, refusal("bad request data", "text: Value error, must not contain a NUL character")),
+        ({"text": 5}, refusal("bad request data", "text: Input should be a valid string")),
+        ({"text": "T", "time": 1.5}, refusal("bad request data", "time: Input should be a valid integer")),
+        ({"text": "T", "data": []}, refusal("bad request data", "data: Input should be a valid dictionary")),
     ],
     ids=[
         "no text",
@@ -244,8 +244,14 @@ async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: li
             {"what": "T"},
             refusal("Failed to save Graphite annotation", "tags must be a list of strings, or a string of tags separated by blanks"),
         ),
-        ({"what": "T", "tags": [5]}, (400, {"message": "bad request data"})),
-        ({"what": "T", "tags": [], "when": 2**53 + 1}, (400, {"message": "bad request data"})),
+        (
+            {"what": "T", "tags": [5]},
+            refusal("bad request data", "[tags[0]: Input should be a valid string, tags: Input should be a valid string]"),
+        ),
+        (
+            {"what": "T", "tags": [], "when": 2**53 + 1},
+            refusal("bad request data", "when: Input should be less than or equal to 9007199254740992"),
+        ),
     ],
     ids=case_id,
 )

@@ -96,7 +96,7 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -
     assert (await api("GET", RESOURCE))[1] == response
     for version in (0, 9):
         assert await api("POST", f"{DASHBOARD}/restore", {"version": version}) == NO_VERSION
-    assert await api("POST", f"{DASHBOARD}/restore", {"version": "1"}) == (400, {"message": "bad request data"})
+    assert await api.message("POST", f"{DASHBOARD}/restore", {"version": "1"}) == (400, "bad request data")
     assert (await api("POST", "/api/dashboards/uid/none/restore", {"version": 1}))[0] == 404
 
 

@@ -138,7 +138,7 @@ async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
 async def test_a_body_of_another_type_is_refused(api: Api, body: Any) -> None:
     """A body that is not an object, or whose role is not a text, is refused by each route."""
     for method, path in (("PATCH", "/api/org/users/1"), ("POST", "/api/org/users"), ("POST", "/api/orgs/1/users")):
-        assert await api(method, path, body) == (400, {"message": "bad request data"})
+        assert await api.message(method, path, body) == (400, "bad request data")
 
 
 async def test_a_role_above_the_callers_cannot_be_assigned(api: Api) -> None:

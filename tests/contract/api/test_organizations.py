@@ -77,7 +77,7 @@ async def test_names_are_unique(api: Api) -> None:
 async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
     """Every route that sets the name refuses a body whose name is missing, blank, not a text, or has a NUL."""
     for method, path in (("POST", "/api/orgs"), ("PUT", "/api/org"), ("PUT", "/api/orgs/1")):
-        assert await api(method, path, body) == (400, {"message": "bad request data"}), (method, path)
+        assert await api.message(method, path, body) == (400, "bad request data"), (method, path)
 
 
 async def test_a_name_has_a_maximum_length(api: Api) -> None:

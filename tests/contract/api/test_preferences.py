@@ -96,7 +96,7 @@ async def test_invalid_preferences_are_rejected(api: Api, paths: list[str], body
     """An unknown theme or time zone, a value of the wrong type, NUL, and integers or texts beyond their limits are rejected."""
     for path in paths:
         for method in ("PUT", "PATCH"):
-            assert await api(method, path, body) == (400, {"message": message})
+            assert await api.message(method, path, body) == (400, message)
 
 
 async def test_each_user_has_preferences_in_each_organization(api: Api, paths: list[str]) -> None:

@@ -74,14 +74,17 @@ async def test_an_account_is_an_enabled_viewer_by_default(api: Api, path: str, b
 )
 async def test_an_account_needs_a_name(api: Api, body: Any) -> None:
     """An account without a valid name is refused with 400 and the same message."""
-    assert await api("POST", ACCOUNTS, body) == (400, {"message": "Bad request data"})
+    assert await api.message("POST", ACCOUNTS, body) == (400, "Bad request data")
 
 
 async def test_a_body_that_is_not_json_is_rejected(api: Api) -> None:
     """A body that is not JSON is rejected by create and update."""
     account = await api.account("robot")
-    assert await api("POST", ACCOUNTS, data=b"{not json") == (400, {"message": "Bad request data"})
-    assert await api("PATCH", f"{ACCOUNTS}/{account}", data=b"") == (400, {"message": "Bad request data"})
+    assert await api("POST", ACCOUNTS, data=b"{not json") == (
+        400,
+        {"message": "Bad request data", "extra": {"error": "the body is not JSON"}},
+    )
+    assert (await api("PATCH", f"{ACCOUNTS}/{account}", data=b""))[1]["message"] == "Bad request data"
 
 
 async def test_a_name_that_is_too_long_is_refused(api: Api) -> None:

@@ -152,9 +152,20 @@ class NameBody(BaseModel):
     name: str
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "null", "{}", '{"name":1}', '{"name":null}', '"name"', '{"name":"\\ud800"}', "\xff"])
-async def test_every_fault_of_a_body_has_the_message_of_its_route(serve: Serve, body: str) -> None:
-    """If a route has a message for invalid bodies, every fault of a body has this message."""
+NOT_JSON, NOT_A_STRING = "the body is not JSON", "name: Input should be a valid string"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        *((body, NOT_JSON) for body in ("", "{", '{"name":"\\ud800"}', "\xff")),
+        *((body, "Input should be an object") for body in ("[]", "null", '"name"')),
+        ("{}", "name: Field required"),
+        *((body, NOT_A_STRING) for body in ('{"name":1}', '{"name":null}')),
+    ],
+)
+async def test_every_fault_of_a_body_has_the_message_of_its_route(serve: Serve, body: str, reason: str) -> None:
+    """If a route has a message for invalid bodies, every fault of a body has this message, and the reason separately."""
 
     async def read(call: Call) -> Response:
         return json_response((await call.model_or_400(NameBody, message="bad request data", message_id="quota.bad-request")).name)
@@ -162,7 +173,9 @@ async def test_every_fault_of_a_body_has_the_message_of_its_route(serve: Serve, 
     gateway = await serve([Route("PUT", "/api/x", read, PUBLIC)])
     async with gateway.client.put("/api/x", data=body.encode("latin-1")) as response:
         assert response.status == 400
-        assert await response.json() == {"message": "bad request data", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""}
+        error = await response.json()
+    assert error.pop("extra") == {"error": reason}
+    assert error == {"message": "bad request data", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""}
     async with gateway.client.put("/api/x", data='{"name":"n"}') as response:
         assert await response.json() == "n"
 

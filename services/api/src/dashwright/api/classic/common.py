@@ -16,6 +16,7 @@ from dashwright.common.json_documents import ExactNumber, read_shallow_json
 from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
@@ -49,8 +50,16 @@ def parse_exact(body: bytes, model: type[Model]) -> Model:
     try:
         document = read_shallow_json(body.decode())
         return model.model_validate(document)
-    except (UnicodeDecodeError, Invalid, ValidationError) as error:
-        raise BadRequest("bad request data") from error
+    except ValidationError as error:
+        raise _bad_body(sentence(causes_of(error) or ())) from error
+    except UnicodeDecodeError as error:
+        raise _bad_body("the body is not UTF-8") from error
+    except Invalid as error:
+        raise _bad_body(error.message) from error
+
+
+def _bad_body(reason: str) -> BadRequest:
+    return BadRequest("bad request data", extra={"error": reason})
 
 
 async def find_folder(connection: Connection, org_id: int, uid: str | None, folder_id: int | None) -> str | None:

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import orjson
-import structlog
 from aiohttp import ClientError, HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import MultiMapping
@@ -20,9 +19,7 @@ from dashwright.api.http.decoding import DECOMPRESSION_ERRORS, SUPPORTED_CODINGS
 from dashwright.api.http.errors import ErrorShape, permission_denied
 from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
 from dashwright.common.identity import CallerType, Identity
-from dashwright.common.models.causes import causes_of, format_causes
-
-log = structlog.get_logger()
+from dashwright.common.models.causes import causes_of, format_causes, sentence
 
 Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
@@ -197,13 +194,13 @@ class Call:
             raise error_class(f"The body does not fit: {faults}", causes=causes) from error
 
     async def model_or_400(self, model: type[Model], *, message: str, message_id: str | None = None) -> Model:
-        """Return the body as an object of ``model``. Raises BadRequest with ``message`` for any invalid body, and logs the causes."""
+        """Return the body as an object of ``model``. Raises BadRequest with ``message``, and the causes apart, for any invalid body."""
         try:
             return model.model_validate_json(await self.body())
         except ValidationError as error:
             causes = causes_of(error)
-            log.info("body_refused", causes=["not JSON"] if causes is None else [f"{cause.field}: {cause.reason}" for cause in causes])
-            raise BadRequest(message, message_id=message_id) from error
+            reason = "the body is not JSON" if causes is None else sentence(causes)
+            raise BadRequest(message, message_id=message_id, extra={"error": reason}) from error
 
     async def _read_body(self, limit: int) -> bytes:
         coding = self._content_coding()
