@@ -116,11 +116,12 @@ async def test_an_organization_without_membership_is_401_with_a_reason(serve: Se
 
 
 async def test_unknown_paths_and_methods_are_errors_in_the_shape_of_their_api(serve: Serve) -> None:
-    """404 and 405 have the error shape of the API; 405 lists the allowed methods."""
+    """404 and 405 have the error shape of the API. 404 below /apis says where the resources are listed; 405 has the allowed methods."""
     client = (await serve(ROUTES)).client
     assert await fetch(client, "/api/nothing") == (404, {"message": "Not found"})
     status, body = await fetch(client, "/apis/nothing")
     assert (status, body["kind"], body["reason"], body["code"]) == (404, "Status", "NotFound", 404)
+    assert "/apis lists the groups and versions" in body["message"]
     async with client.delete("/api/who/") as response:
         assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
 

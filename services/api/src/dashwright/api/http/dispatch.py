@@ -1,12 +1,14 @@
 """Dispatch of a method and path to a route, by a tree over path segments that is walked once per request."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from dashwright.api.http.errors import ErrorShape
+from dashwright.api.http.errors import ErrorShape, error_shape_of
 from dashwright.api.http.routing import Route, parse_template
 from dashwright.common.errors import BadRequest, DashwrightError, MethodNotAllowed, NotFound
+
+_RESOURCES_ADVICE: Final = "/apis lists the groups and versions that are served, and /apis/{group}/{version} the resources of a version"
 
 
 class Match(NamedTuple):
@@ -69,7 +71,7 @@ class Dispatcher:
                 allowed_methods.add("HEAD")
             allow = ", ".join(sorted(allowed_methods))
             raise MethodNotAllowed(f"Method {method} is not allowed here; use {allow}", details={"allow": allow})
-        raise NotFound("Not found")
+        raise NotFound(f"Not found; {_RESOURCES_ADVICE}" if error_shape_of(path) is ErrorShape.STATUS else "Not found")
 
     def _add(self, route: Route) -> None:
         node = self._root
