@@ -19,7 +19,7 @@ def format_time(timestamp: datetime) -> str:
 
 
 def format_seconds(seconds: int) -> str:
-    """Return Unix seconds in the format of ``format_time``. A time outside of the years 1 to 9999 is replaced by the nearest in them."""
+    """Return Unix seconds in the format of ``format_time``. Times before the year 1 or after 9999 become the first or last time."""
     return format_time(datetime.fromtimestamp(min(max(seconds, _MIN_SECONDS), MAX_SECONDS), UTC))
 
 

@@ -58,8 +58,9 @@ def page(
 ) -> Response:
     """Return the HTML page of a template, which escapes all text in ``values``.
 
-    ``theme`` is ``light`` or ``dark``, or empty for that of the reader. ``own_style`` is CSS for this page alone. ``scripts`` are names
-    of files next to the template. The Content-Security-Policy has the digests of the styles and scripts, and permits no others.
+    ``theme`` is ``light`` or ``dark``, or empty for the theme of the reader's system. ``own_style`` is CSS for this page alone.
+    ``scripts`` are names of files next to the template. The Content-Security-Policy has the digests of the styles and scripts, and
+    permits no others.
     """
     style_texts = [_resource(_STYLE), *([own_style] if own_style else [])]
     script_texts = [_resource(name) for name in scripts]

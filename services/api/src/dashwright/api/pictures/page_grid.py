@@ -101,7 +101,10 @@ def dashboard_path(uid: str) -> str:
 def grid_of(
     outline: DashboardOutline, address: PictureAddress, *, panel_page: str = "", page_parameters: Parameters = (), theme: str = ""
 ) -> Grid:
-    """Return the panels of a dashboard. ``theme`` is empty for that of the reader, and ``panel_page`` if panels have no pages."""
+    """Return the panels of a dashboard.
+
+    ``theme`` is empty for the theme of the reader's system, and ``panel_page`` is empty if panels have no pages.
+    """
     sections: list[ShownSection] = []
     rules: list[str] = []
     for section in outline.sections:

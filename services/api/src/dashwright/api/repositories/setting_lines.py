@@ -11,7 +11,7 @@ from dashwright.common.json_documents import format_json, read_json
 _ELLIPSIS: Final = "…"
 #: Shorter JSON is one line.
 _MIN_INDENTED: Final = 60
-#: Bounds of the time of a comparison, and of the size of a page.
+#: Limits that bound the duration of a comparison and the size of a page.
 _MAX_COMPARED_LINES: Final = 600
 _MAX_LINES: Final = 100
 _MAX_CHARACTERS: Final = 2_000

@@ -230,12 +230,12 @@ def _upsert_statement(table: str, columns: tuple[str, ...]) -> str:
     # A table with key columns only still needs an assignment: with ``do nothing`` no row would be returned.
     assignments = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key) or f'"{key[0]}" = excluded."{key[0]}"'
     same_key = " and ".join(f't."{name}" = r."{name}"' for name in key)
-    is_unchanged = "true" if table in _TABLES_WITHOUT_TIME else "t.updated = $2"
+    unchanged_condition = "true" if table in _TABLES_WITHOUT_TIME else "t.updated = $2"
     return f"""
         insert into "{table}" as t ({column_list})
         select {column_list} from jsonb_populate_record(null::"{table}", $1::jsonb) as r
         where $2::timestamptz is null or exists (select from "{table}" t where {same_key})
-        on conflict ({", ".join(key)}) do update set {assignments} where $2::timestamptz is not null and {is_unchanged}
+        on conflict ({", ".join(key)}) do update set {assignments} where $2::timestamptz is not null and {unchanged_condition}
         returning 1
     """  # noqa: S608 - see above
 

@@ -240,7 +240,7 @@ def _report_unless_selected(message: str, names: Sequence[str] | None) -> int:
 
 
 async def _selected_jobs(client: JobsClient, repository: str, states: Sequence[State] | None) -> list[Job]:
-    """Return the jobs of a repository, unless that is empty, in some states. Raises NotFound for an unknown repository."""
+    """Return the jobs in some states, of one repository or, if ``repository`` is empty, of all. Raises NotFound for an unknown one."""
     jobs = [job async for job in client.jobs(repository)]
     if repository and not jobs and not await client.has_repository(repository):
         raise NotFound(f"repository {repository} not found")

@@ -42,7 +42,7 @@ class Collection:
         return await self._client.request("POST", self._url.joinpath(*path), query=query, body=body)
 
     async def delete(self, name: str, *, resource_version: str = "", dry_run: bool = False) -> None:
-        """Delete an object. Raises Conflict if the object has another version than ``resource_version``, unless that is empty."""
+        """Delete an object. Raises Conflict if the object has another version than a given ``resource_version``."""
         body = {"preconditions": {"resourceVersion": resource_version}} if resource_version else None
         await self._client.request("DELETE", self._url / name, query=dry_run_query(dry_run=dry_run), body=body)
 

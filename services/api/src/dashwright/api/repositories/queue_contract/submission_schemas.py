@@ -176,8 +176,8 @@ def _metadata_schemas(model_schema: Schema) -> dict[str, Schema]:
     prefix = described["generateName"]
     evaluation = metadata(EVALUATION, name={**described["name"], **_NAME})
     # The prefix does not matter if there is a name.
-    has_name = {"required": ["name"], "properties": {"name": {"minLength": 1}}}
-    evaluation["anyOf"] = [has_name, {"properties": {"generateName": dict(_GENERATED_NAME)}}]
+    named_schema = {"required": ["name"], "properties": {"name": {"minLength": 1}}}
+    evaluation["anyOf"] = [named_schema, {"properties": {"generateName": dict(_GENERATED_NAME)}}]
     return {
         _JOB_METADATA: metadata(JOB, name=job_name, generateName={**prefix, **_GENERATED_NAME}),
         _EVALUATION_METADATA: evaluation,

@@ -12,7 +12,7 @@ def migrate_singlestat(panel: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stat or gauge that replaces a single stat."""
     gauge = object_of(panel.get("gauge"))
     name, column = string_of(panel.get("valueName")), string_of(panel.get("tableColumn"))
-    is_coloured = "background" if panel.get("colorBackground") is True else "value" if panel.get("colorValue") is True else "none"
+    colour_mode = "background" if panel.get("colorBackground") is True else "value" if panel.get("colorValue") is True else "none"
     reduce_options = {
         "calcs": [CALCULATIONS.get(name, "mean" if not name else "lastNotNull")],
         **({"fields": f"/^{re.escape(column)}$/"} if column else {}),
@@ -33,4 +33,4 @@ def migrate_singlestat(panel: Mapping[str, Any]) -> dict[str, Any]:
         marks = {"showThresholdMarkers": gauge.get("thresholdMarkers"), "showThresholdLabels": gauge.get("thresholdLabels")}
         return successor(panel, "gauge", {**options, **marks}, {**defaults, "min": gauge.get("minValue"), "max": gauge.get("maxValue")})
     has_line = object_of(panel.get("sparkline")).get("show") is True
-    return successor(panel, "stat", {**options, "colorMode": is_coloured, "graphMode": "area" if has_line else "none"}, defaults)
+    return successor(panel, "stat", {**options, "colorMode": colour_mode, "graphMode": "area" if has_line else "none"}, defaults)

@@ -23,7 +23,7 @@ def align_columns(panel: Object) -> None:
 
 
 def mark_old_table(panel: Object) -> None:
-    """Note that a table was written for Angular, which its styles show (version 24)."""
+    """Mark a table with ``styles`` as one that was written for Angular (version 24)."""
     if panel.get("type") == "table" and panel.get("styles") is not None and panel.get("table") != "table2":
         panel["autoMigrateFrom"] = "table-old"
 
