@@ -114,13 +114,13 @@ async def test_each_item_has_a_message(client: BatchClient, submitter: Submitter
     assert len({first_id, second_id, third_id}) == 3
 
 
-@pytest.mark.parametrize("address", ["replies.gone", "gone direct reply-to", "notify.default.reports"])
+@pytest.mark.parametrize("address", ["replies.missing", "direct reply-to of a disconnected client", "notify.default.reports"])
 async def test_an_address_without_a_receiver_delays_nothing(
     client: BatchClient, submitter: Submitter, amqp_url: str, address: str, rounds: asyncio.Queue[None]
 ) -> None:
     """Results for a missing queue or a disconnected client are dropped, and so are those for queues that submitters may not write to."""
     reports = await submitter.channel.declare_queue("notify.default.reports", durable=True)
-    if address == "gone direct reply-to":
+    if address == "direct reply-to of a disconnected client":
         async with await aio_pika.connect(amqp_url) as connection:
             disconnected = Submitter(await connection.channel())
             await disconnected.consume(await disconnected.channel.get_queue(DIRECT_REPLY_TO, ensure=False))

@@ -123,8 +123,8 @@ async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host:
     assert [(delivery.event, delivery.status) for delivery in host.deliveries] == [("ping", 200), ("push", 202)]
     job = await wait_for_job(api, "sync")
     assert job["status"]["state"] == "success", job
-    _, boards = await api("GET", "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards")
-    assert {board["spec"]["title"] for board in boards["items"]} == {"Load", "More"}
+    _, dashboards = await api("GET", "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards")
+    assert {dashboard["spec"]["title"] for dashboard in dashboards["items"]} == {"Load", "More"}
 
 
 async def test_a_pull_request_delivery_starts_a_review(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:

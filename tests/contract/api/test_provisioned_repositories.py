@@ -174,8 +174,8 @@ async def test_clients_cannot_change_a_declared_repository(
     assert await read_repository(api) == before
 
 
-async def test_a_declared_repository_works_like_others(api: Api, files: FileProvisioning) -> None:
-    """The status of a declared repository can be written, and a sync requested; later reads of the files keep both."""
+async def test_a_declared_repository_keeps_its_status(api: Api, files: FileProvisioning) -> None:
+    """The status of a declared repository can be written, and later reads of the files keep it."""
     files.write("team.yaml", declaration())
     await files.read()
     assert (await api("PUT", f"{TEAM}/status", {"status": {"sync": {"state": "success", "lastRef": "c"}}}))[0] == 200

@@ -9,14 +9,19 @@ from dashwright.common.identity import Role
 from .conftest import Api, StartApi
 from .test_service_accounts import typed_error
 
-ORG, ORG_1, USER_1, OWN_QUOTAS = "/api/org/quotas", "/api/orgs/1/quotas", "/api/admin/users/1/quotas", "/api/user/quotas"
+CURRENT_ORG_QUOTAS, ORG_1_QUOTAS, USER_1_QUOTAS, OWN_QUOTAS = (
+    "/api/org/quotas",
+    "/api/orgs/1/quotas",
+    "/api/admin/users/1/quotas",
+    "/api/user/quotas",
+)
 DEFAULTS = "org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10"
 LIMITS = {"org_user": 10, "dashboard": 100, "data_source": 10, "api_key": 10, "alert_rule": 100}
 UPDATED = (200, {"message": "Organization quota updated"})
 BAD_DATA = ("bad request data", "quota.bad-request", 400)
 
 
-async def limits(api: Api, path: str = ORG_1) -> dict[str, int]:
+async def limits(api: Api, path: str = ORG_1_QUOTAS) -> dict[str, int]:
     """Return the limits by target."""
     status, body = await api("GET", path)
     assert status == 200, body
@@ -31,8 +36,8 @@ async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
     await api.legacy_key("k")
     use_by_target = {"org_user": 1, "dashboard": 0, "data_source": 0, "api_key": 2, "alert_rule": 0}
     expected = [{"org_id": 1, "target": target, "limit": limit, "used": use_by_target[target]} for target, limit in LIMITS.items()]
-    assert await api("GET", ORG) == (200, expected)
-    status, body = await api("GET", ORG_1)
+    assert await api("GET", CURRENT_ORG_QUOTAS) == (200, expected)
+    status, body = await api("GET", ORG_1_QUOTAS)
     assert (status, body) == (200, expected)
     assert list(body[0]) == ["org_id", "target", "limit", "used"]
 
@@ -42,7 +47,7 @@ async def test_a_user_has_one_quota(start_api: StartApi) -> None:
     api = await start_api(quota_defaults=DEFAULTS)
     expected = (200, [{"user_id": 1, "target": "org_user", "limit": 10, "used": 1}])
     assert await api("GET", OWN_QUOTAS) == expected
-    assert await api("GET", USER_1) == expected
+    assert await api("GET", USER_1_QUOTAS) == expected
 
 
 async def test_without_defaults_nothing_is_limited(api: Api) -> None:
@@ -51,7 +56,7 @@ async def test_without_defaults_nothing_is_limited(api: Api) -> None:
     assert await limits(api, OWN_QUOTAS) == {"org_user": -1}
 
 
-@pytest.mark.parametrize(("path", "read_path"), [(ORG_1, ORG), (USER_1, OWN_QUOTAS)])
+@pytest.mark.parametrize(("path", "read_path"), [(ORG_1_QUOTAS, CURRENT_ORG_QUOTAS), (USER_1_QUOTAS, OWN_QUOTAS)])
 async def test_a_limit_can_be_changed(api: Api, path: str, read_path: str) -> None:
     """Any limit may replace another; negative ones mean unlimited and are returned as -1. Limits of users have the same response."""
     for limit, effective_limit in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
@@ -62,7 +67,7 @@ async def test_a_limit_can_be_changed(api: Api, path: str, read_path: str) -> No
 async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
     """Target and owner in the body have no effect. Names of fields match in any case."""
     body = {"LIMIT": 5, "target": "dashboard", "org_id": 77, "user_id": 1, "used": 3}
-    assert await api("PUT", f"{ORG_1}/org_user", body) == UPDATED
+    assert await api("PUT", f"{ORG_1_QUOTAS}/org_user", body) == UPDATED
     assert await limits(api) == {**dict.fromkeys(LIMITS, -1), "org_user": 5}
     assert await limits(api, OWN_QUOTAS) == {"org_user": -1}
     second_org_id = await api.organization("Two")
@@ -70,7 +75,7 @@ async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
     assert await api.sql("select count(*) from quota") == 2
 
 
-@pytest.mark.parametrize("path", [ORG_1, USER_1])
+@pytest.mark.parametrize("path", [ORG_1_QUOTAS, USER_1_QUOTAS])
 @pytest.mark.parametrize(
     "body",
     [
@@ -87,7 +92,7 @@ async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes
 
 @pytest.mark.parametrize(
     ("path", "known_targets"),
-    [(ORG_1, "org_user, dashboard, data_source, api_key, alert_rule"), (USER_1, "org_user")],
+    [(ORG_1_QUOTAS, "org_user, dashboard, data_source, api_key, alert_rule"), (USER_1_QUOTAS, "org_user")],
 )
 @pytest.mark.parametrize("target", ["bogus", "session", "user", "org", "Org_User", "user_org"])
 async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, path: str, known_targets: str, target: str) -> None:
@@ -96,11 +101,11 @@ async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, pa
     assert typed_error(response) == (f'unknown quota target "{target}"; known: {known_targets}', "quota.invalid-target", 404)
 
 
-@pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
-async def test_an_id_is_an_integer_of_64_bits(api: Api, text: str) -> None:
+@pytest.mark.parametrize("identifier", ["abc", "1.0", "1_0", "9223372036854775808"])
+async def test_an_id_is_an_integer_of_64_bits(api: Api, identifier: str) -> None:
     """Ids of organizations and users must be integers, for reading and for setting quotas."""
     invalid_org_id, invalid_user_id = ("orgId is invalid", "quota.bad-request", 400), ("id is invalid", "quota.bad-request", 400)
-    for path, expected in ((f"/api/orgs/{text}/quotas", invalid_org_id), (f"/api/admin/users/{text}/quotas", invalid_user_id)):
+    for path, expected in ((f"/api/orgs/{identifier}/quotas", invalid_org_id), (f"/api/admin/users/{identifier}/quotas", invalid_user_id)):
         assert typed_error(await api("GET", path)) == expected
         assert typed_error(await api("PUT", f"{path}/org_user", {"limit": 5})) == expected
 
@@ -123,22 +128,22 @@ async def test_disabled_quotas_are_reported(start_api: StartApi) -> None:
     """
     api = await start_api(quotas_enabled=False, quota_defaults="org_api_key=0")
     disabled = ("Quotas not enabled", "quota.disabled", 403)
-    for path in (ORG, ORG_1, USER_1, OWN_QUOTAS, "/api/orgs/9999/quotas"):
+    for path in (CURRENT_ORG_QUOTAS, ORG_1_QUOTAS, USER_1_QUOTAS, OWN_QUOTAS, "/api/orgs/9999/quotas"):
         assert typed_error(await api("GET", path)) == disabled
-    for path in (ORG_1, USER_1):
+    for path in (ORG_1_QUOTAS, USER_1_QUOTAS):
         assert typed_error(await api("PUT", f"{path}/org_user", {"limit": 5})) == disabled
     viewer = await api.person("vic", Role.VIEWER)
-    assert (await api("GET", ORG, auth=viewer))[1]["title"] == "Access denied"
-    assert (await api("GET", ORG, auth=None))[0] == 401
+    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=viewer))[1]["title"] == "Access denied"
+    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=None))[0] == 401
     await api.token(await api.account("robot"), "t")
 
 
 CALLS = [
-    ("GET", ORG, "orgs.quotas:read"),
-    ("GET", ORG_1, "orgs.quotas:read"),
-    ("PUT", f"{ORG_1}/org_user", "orgs.quotas:write"),
-    ("GET", USER_1, "users.quotas:list"),
-    ("PUT", f"{USER_1}/org_user", "users.quotas:update"),
+    ("GET", CURRENT_ORG_QUOTAS, "orgs.quotas:read"),
+    ("GET", ORG_1_QUOTAS, "orgs.quotas:read"),
+    ("PUT", f"{ORG_1_QUOTAS}/org_user", "orgs.quotas:write"),
+    ("GET", USER_1_QUOTAS, "users.quotas:list"),
+    ("PUT", f"{USER_1_QUOTAS}/org_user", "users.quotas:update"),
 ]
 
 
@@ -158,13 +163,13 @@ async def test_an_admin_reads_the_quotas_of_their_organization_and_changes_none(
     """
     second_org_id = await api.organization("Two")
     admin = await api.person("ann", Role.ADMIN)
-    assert (await api("GET", ORG, auth=admin))[0] == (await api("GET", ORG_1, auth=admin))[0] == 200
+    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=admin))[0] == (await api("GET", ORG_1_QUOTAS, auth=admin))[0] == 200
     for method, path in (
         ("GET", f"/api/orgs/{second_org_id}/quotas"),
         ("GET", "/api/orgs/9999/quotas"),
-        ("PUT", f"{ORG_1}/org_user"),
-        ("GET", USER_1),
-        ("PUT", f"{USER_1}/org_user"),
+        ("PUT", f"{ORG_1_QUOTAS}/org_user"),
+        ("GET", USER_1_QUOTAS),
+        ("PUT", f"{USER_1_QUOTAS}/org_user"),
     ):
         assert (await api(method, path, {"limit": 5}, auth=admin))[0] == 403
 
@@ -176,17 +181,17 @@ async def test_a_grant_counts_in_its_organization(api: Api) -> None:
     global_caller = await api.person("global", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
     unknown = await api.person("unknown", Role.NONE, ("orgs:invalid", "*"))
     path = f"/api/orgs/{second_org_id}/quotas/org_user"
-    assert (await api("PUT", f"{ORG_1}/org_user", {"limit": 20}, auth=caller)) == UPDATED
+    assert (await api("PUT", f"{ORG_1_QUOTAS}/org_user", {"limit": 20}, auth=caller)) == UPDATED
     assert (await api("PUT", path, {"limit": 20}, auth=caller))[1]["title"] == "Access denied"
     assert (await api("PUT", path, {"limit": 20}, auth=global_caller)) == UPDATED
-    assert (await api("GET", ORG, auth=unknown))[1]["title"] == "Access denied"
+    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=unknown))[1]["title"] == "Access denied"
 
 
 async def test_a_grant_on_one_user_covers_no_other_user(api: Api) -> None:
     """A grant on one user allows reading the quotas of this user only."""
     limited_caller = await api.person("someone", Role.NONE, ("users.quotas:list", "global.users:1"), grants_in=0)
     number = await api.sql("""select id from "user" where login = 'someone'""")
-    assert (await api("GET", USER_1, auth=limited_caller))[0] == 200
+    assert (await api("GET", USER_1_QUOTAS, auth=limited_caller))[0] == 200
     assert (await api("GET", f"/api/admin/users/{number}/quotas", auth=limited_caller))[0] == 403
 
 
@@ -196,14 +201,14 @@ async def test_a_token_has_no_user_quotas(api: Api) -> None:
     status, body = await api("GET", OWN_QUOTAS, auth=f"Bearer {text}")
     expected = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
     assert (status, body) == (403, {"message": expected})
-    assert (await api("GET", ORG, auth=f"Bearer {text}"))[0] == 200
+    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=f"Bearer {text}"))[0] == 200
 
 
 async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
     """The audit event of a limit has actor, owner and limit; a request with an invalid body has no event."""
-    await api("PUT", f"{ORG_1}/api_key", {"limit": -5})
-    await api("PUT", f"{ORG_1}/api_key", {"limit": "x"})
-    await api("PUT", f"{USER_1}/org_user", {"limit": 3})
+    await api("PUT", f"{ORG_1_QUOTAS}/api_key", {"limit": -5})
+    await api("PUT", f"{ORG_1_QUOTAS}/api_key", {"limit": "x"})
+    await api("PUT", f"{USER_1_QUOTAS}/org_user", {"limit": 3})
     events = (await api("GET", "/api/audit?action=quota.update"))[1]["events"]
     assert [(event["object"], event["details"]) for event in events] == [
         ("user:1", {"target": "org_user", "limit": 3}),
@@ -216,12 +221,12 @@ async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
     [
         ("GET", "/api/auth/keys", "Failed to list api keys"),
         ("DELETE", "/api/auth/keys/1", "Failed to delete API key"),
-        ("GET", ORG, "failed to get quota"),
-        ("GET", ORG_1, "failed to get quota"),
+        ("GET", CURRENT_ORG_QUOTAS, "failed to get quota"),
+        ("GET", ORG_1_QUOTAS, "failed to get quota"),
         ("GET", OWN_QUOTAS, "Failed to get org quotas"),
-        ("GET", USER_1, "Failed to get org quotas"),
-        ("PUT", f"{ORG_1}/org_user", "Failed to update org quotas"),
-        ("PUT", f"{USER_1}/org_user", "Failed to update org quotas"),
+        ("GET", USER_1_QUOTAS, "Failed to get org quotas"),
+        ("PUT", f"{ORG_1_QUOTAS}/org_user", "Failed to update org quotas"),
+        ("PUT", f"{USER_1_QUOTAS}/org_user", "Failed to update org quotas"),
     ],
 )
 async def test_a_failure_has_the_message_of_its_route(api: Api, method: str, path: str, message: str) -> None:

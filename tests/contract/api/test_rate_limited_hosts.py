@@ -92,9 +92,9 @@ async def test_a_rate_limited_request_has_retry_after(api: Api, git_server: GitS
     limit_requests(git_server, 600)
     for path in ("refs", "history"):
         async with api.session.get(f"{REPOSITORIES}/team/{path}", headers={"Authorization": ADMIN}) as response:
-            status_object = await response.json()
-            assert (response.status, status_object["reason"]) == (429, "TooManyRequests")
-            assert PAUSE_MESSAGE in status_object["message"]
+            error = await response.json()
+            assert (response.status, error["reason"]) == (429, "TooManyRequests")
+            assert PAUSE_MESSAGE in error["message"]
             assert 500 < int(response.headers["Retry-After"]) <= 600
     assert len(git_server.requests) == 1
 

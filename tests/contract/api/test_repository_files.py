@@ -95,17 +95,10 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
     assert planned["author"]["at"] == executed["author"].pop("at") == pytest.approx(time.time(), abs=60)
     del planned["author"]["at"]
     author = {"name": "admin", "email": "admin@localhost", "uid": "user:1"}
-    common_members: dict[str, Any] = {
-        "call": "change",
-        "namespace": "default",
-        "name": "team",
-        "method": "update",
-        "path": "deep/a.json",
-        "ref": "side",
-    }
-    common_members |= {"originalPath": "", "message": "Why", "author": author}
-    assert planned == {**common_members, "content": "title: T\n", "base": ""}
-    assert executed == {**common_members, "content": "title: T\n as written", "base": "b1"}
+    target = {"call": "change", "namespace": "default", "name": "team", "method": "update", "path": "deep/a.json", "ref": "side"}
+    options = {"originalPath": "", "message": "Why", "author": author}
+    assert planned == {**target, **options, "content": "title: T\n", "base": ""}
+    assert executed == {**target, **options, "content": "title: T\n as written", "base": "b1"}
     result = {"path": "deep/a.json", "ref": "side", "commit": "c"}
     assert await read_audit_events(api) == [("repository.files.update", "ok", "repository:team", result)]
 
@@ -172,6 +165,7 @@ async def test_a_conflicting_change_is_planned_again(api: Api, worker: FakeJobsW
     """After a conflict a change is planned and authorized again, three times at most. An existing file is reported immediately."""
     worker.faults = [Conflict("the branch has moved"), Conflict("the branch has moved")]
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD))[0] == 200
+    # Each change follows a plan, whose base has the number of the request.
     assert [request["base"] for request in worker.changes] == ["b1", "b3", "b5"]
     worker.faults = [Conflict("the branch has moved")] * 3
     status, error = await api("PUT", f"{FILES}/a.json", DASHBOARD)

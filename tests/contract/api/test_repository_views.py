@@ -129,13 +129,13 @@ async def _assert_as_stored(api: Api, item: dict[str, Any]) -> None:
 
 async def test_views_are_limited_to_the_namespace(git_api: Api, git_server: GitServer) -> None:
     """A view contains no repositories, counts or objects of other namespaces."""
-    auth = await git_api.person("stranger", Role.ADMIN, org_id=await git_api.organization("Other"))
+    other_admin = await git_api.person("stranger", Role.ADMIN, org_id=await git_api.organization("Other"))
     await create_repository(git_api, git_server)
     for path in ("settings", "stats", "repositories/team/resources"):
-        assert (await git_api("GET", f"{NAMESPACE}/{path}", auth=auth))[0] == 403
-    number = await git_api.sql("select max(id) from org")
+        assert (await git_api("GET", f"{NAMESPACE}/{path}", auth=other_admin))[0] == 403
+    org_id = await git_api.sql("select max(id) from org")
     for path in ("settings", "stats"):
-        assert (await git_api("GET", f"{NAMESPACE.replace('default', f'org-{number}')}/{path}", auth=auth))[1]["items"] == []
+        assert (await git_api("GET", f"{NAMESPACE.replace('default', f'org-{org_id}')}/{path}", auth=other_admin))[1]["items"] == []
 
 
 async def test_the_openapi_description_has_the_type_names(api: Api) -> None:

@@ -140,7 +140,7 @@ async def test_an_empty_repository_is_a_success(api: Api, git_server: GitServer)
 
 
 async def test_a_failing_host_is_reported_until_it_works(api: Api, git_server: GitServer) -> None:
-    """A failing host fails the sync, keeps all objects and is the health's message; the next sync afterwards succeeds."""
+    """If the host fails, the sync fails, all objects are kept, and the health has the reason. The next sync after the failure succeeds."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A")})
     await create_repository(api, git_server)
@@ -157,6 +157,7 @@ async def test_a_failing_host_is_reported_until_it_works(api: Api, git_server: G
     assert (team["status"]["health"]["healthy"], "503" in team["status"]["health"]["message"][0]) == (False, True)
     assert await titles(api) == {"a": "A"}
     git_server.fault = None
+    # The last probe is then too old to prevent a sync.
     await api.sql("update resource set status = jsonb_set(status::jsonb, '{health,checked}', '1')::text where name = 'team' returning 1")
     assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"a": "A2"}
@@ -277,27 +278,28 @@ async def test_rewritten_branches_and_new_specs_need_a_full_sync(api: Api, git_s
     work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await create_repository(api, git_server)
 
-    async def was_incremental(state: str = "success") -> bool:
+    async def sync_is_incremental(state: str = "success") -> bool:
+        """Run a sync and return whether it was incremental."""
         assert (await run_sync(api, incremental=True))["state"] == state
         return bool((await sync_status(api))["incremental"])
 
-    assert not await was_incremental()
+    assert not await sync_is_incremental()
     (work_tree.folder / "a.json").write_text(dashboard("a", "A2"))
     work_tree.push(amend=True)
-    assert not await was_incremental()
+    assert not await sync_is_incremental()
     assert await titles(api) == {"a": "A2", "b": "B"}
     work_tree.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
-    assert await was_incremental("error")
+    assert await sync_is_incremental("error")
     work_tree.commit({"a.json": dashboard("a", "A2"), "b.json": dashboard("b", "B")})
-    assert await was_incremental()
+    assert await sync_is_incremental()
     assert await titles(api) == {"a": "A2", "b": "B"}
     work_tree.commit({"b.json": dashboard("b", "B3")})
-    assert await was_incremental()
+    assert await sync_is_incremental()
     _, team = await api("GET", f"{REPOSITORIES}/team")
     team["spec"]["title"] = "Renamed"
     assert (await api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
     work_tree.commit({"b.json": dashboard("b", "B4")})
-    assert not await was_incremental()
+    assert not await sync_is_incremental()
     assert await titles(api) == {"a": "A2", "b": "B4"}
 
 

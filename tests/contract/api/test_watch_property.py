@@ -177,7 +177,7 @@ class Follower:
             if not is_initial:
                 self.history.append((self.position, dict(self.objects)))
             count += 1
-            # The initial objects are sent by name: a client that disconnects among them cannot resume.
+            # The initial objects are sent in the order of their names: a client that disconnects among them cannot resume.
             if event_limit is not None and count >= event_limit and not is_initial:
                 return False
         return False
@@ -225,6 +225,7 @@ class Follower:
 
 
 SELECTIONS: Final[list[tuple[Kind, str, dict[str, str]]]] = [
+    # Two followers of one selection stop and resume at different versions.
     (DASHBOARD, DASHBOARDS, {}),
     (DASHBOARD, DASHBOARDS, {}),
     (DASHBOARD, DASHBOARDS, {"labelSelector": "team=a"}),
