@@ -14,6 +14,7 @@ Frames = list[Json]
 EPOCH: Final = 1_600_000_000_000
 """Start of the time range of a request, in milliseconds."""
 
+# 8e307: a sum of a few such values overflows.
 _VALUES: Final = st.one_of(
     st.sampled_from([1.0, 0.0, 2.0, -1.0, None, nan, inf, -inf, 0.5, 3.0, -2.5, 100.0, 8e307]),
     st.integers(-40, 40).map(lambda quarters: quarters / 4),
@@ -78,14 +79,15 @@ def text_column(texts: Sequence[str | None], name: str) -> Json:
 
 
 def frame(columns: Sequence[Json], name: str = "", meta: Json = None) -> Json:
+    """Return a frame. Each column is a tuple: its field, and its ``values``, ``entities`` and ``nanos``."""
     members = zip(("values", "entities", "nanos"), ([column[index] for column in columns] for index in (1, 2, 3)), strict=True)
     data = {member: cells for member, cells in members if member == "values" or any(cells)}
     schema = {"fields": [field for field, _, _, _ in columns], **({"name": name} if name else {}), **({"meta": meta} if meta else {})}
     return {"schema": schema, "data": data}
 
 
-def declared_meta(kind: str) -> Json:
-    return {"type": kind, "typeVersion": [0, 1]}
+def declared_meta(declared_type: str) -> Json:
+    return {"type": declared_type, "typeVersion": [0, 1]}
 
 
 @st.composite
@@ -96,22 +98,22 @@ def _column(draw: st.DrawFn, pool: Pool, row_count: int) -> Json:
 
 
 @st.composite
-def _frames_of_series(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
+def _frames_of_series(draw: st.DrawFn, pool: Pool, declared_type: str = "") -> Frames:
     """Draw a frame for each series, on an axis of the pool or on another one."""
     frames = []
     for _ in range(draw(st.integers(1, 4))):
         axis = draw(st.one_of(st.sampled_from(pool.axes), _AXES))
         columns = [time_column(axis), draw(_column(pool, len(axis)))]
-        frames.append(frame(columns, draw(_NAMES) if draw(st.booleans()) else "", declared_meta(kind) if kind else None))
+        frames.append(frame(columns, draw(_NAMES) if draw(st.booleans()) else "", declared_meta(declared_type) if declared_type else None))
     return frames
 
 
 @st.composite
-def _wide_frame(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
+def _wide_frame(draw: st.DrawFn, pool: Pool, declared_type: str = "") -> Frames:
     """Draw one frame with several series on one axis."""
     axis = draw(st.sampled_from(pool.axes))
     columns = [draw(_column(pool, len(axis))) for _ in range(draw(st.integers(1, 4)))]
-    return [frame([time_column(axis), *columns], "", declared_meta(kind) if kind else None)]
+    return [frame([time_column(axis), *columns], "", declared_meta(declared_type) if declared_type else None)]
 
 
 @st.composite
@@ -131,16 +133,22 @@ def _long_frame(draw: st.DrawFn, pool: Pool) -> Frames:
 
 
 @st.composite
-def _table_frame(draw: st.DrawFn, _pool: Pool, kind: str = "") -> Frames:
+def _table_frame(draw: st.DrawFn, _pool: Pool, declared_type: str = "") -> Frames:
     """Draw a frame with a number in each row, and texts as its labels."""
     row_count = draw(st.integers(0, 4))
     values = draw(st.lists(_VALUES, min_size=row_count, max_size=row_count))
-    return [frame([number_column(values, None, draw(_NAMES)), *draw(_text_columns(row_count))], "", declared_meta(kind) if kind else None)]
+    return [
+        frame(
+            [number_column(values, None, draw(_NAMES)), *draw(_text_columns(row_count))],
+            "",
+            declared_meta(declared_type) if declared_type else None,
+        )
+    ]
 
 
 @st.composite
-def _single_number_frames(draw: st.DrawFn, pool: Pool, kind: str) -> Frames:
-    return [frame([draw(_column(pool, draw(st.integers(0, 1))))], "", declared_meta(kind)) for _ in range(draw(st.integers(1, 4)))]
+def _single_number_frames(draw: st.DrawFn, pool: Pool, declared_type: str) -> Frames:
+    return [frame([draw(_column(pool, draw(st.integers(0, 1))))], "", declared_meta(declared_type)) for _ in range(draw(st.integers(1, 4)))]
 
 
 @st.composite

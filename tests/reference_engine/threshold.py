@@ -10,17 +10,17 @@ from tests.reference_engine.values import Item, Items, Outcome, Refused, Value, 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """An evaluator and its bounds. Surplus bounds are ignored."""
+    """A named evaluator with its bounds. Surplus bounds are ignored."""
 
-    evaluator: str
+    name: str
     bounds: Sequence[float]
 
     def __post_init__(self) -> None:
-        if len(self.bounds) < (2 if self.evaluator in RANGES else 1):
+        if len(self.bounds) < (2 if self.name in RANGES else 1):
             raise Refused("parseError", "incorrect number of arguments for threshold function")
 
     def holds(self, value: float) -> bool:
-        return holds(self.evaluator, value, self.bounds)
+        return holds(self.name, value, self.bounds)
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,10 @@ async def test_costly_requests_do_not_block_the_event_loop(queries: list[Any], e
 async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small request takes no thread, which would cost more than its evaluation."""
 
-    async def refuse(*_: Any) -> None:
+    async def fail(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("dashwright.expressions.queries.asyncio.to_thread", refuse)
+    monkeypatch.setattr("dashwright.expressions.queries.asyncio.to_thread", fail)
     response = await respond(orjson.dumps({"queries": [numbers_query("A", 1), numbers_query("B", 1), math_query("C", "$A + $B")]}))
     assert response.headers["status"] == 200
 

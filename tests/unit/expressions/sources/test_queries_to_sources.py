@@ -26,18 +26,18 @@ FRAME = '[{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"nu
 
 @dataclass
 class CountedSources:
-    """Data sources of the type ``counted``, which return the number of their queries."""
+    """Data sources of the type ``counted``, whose results are the number of queries. ``before_response`` may wait or fail."""
 
     records: MemoryRecords
     sent_queries: list[tuple[str, SourceQuery, Limits]] = field(default_factory=list)
-    respond: Callable[[str], Any] | None = None
+    before_response: Callable[[str], Any] | None = None
     cancelled: list[str] = field(default_factory=list)
     settings: QuerySettings = field(init=False)
 
     def __post_init__(self) -> None:
-        self.settings = QuerySettings(sources=SourceRegistry({"counted": self._make}, self.records, seconds=30))
+        self.settings = QuerySettings(sources=SourceRegistry({"counted": self._create_source}, self.records, seconds=30))
 
-    def _make(self, record: SourceRecord) -> "CountedSource":
+    def _create_source(self, record: SourceRecord) -> "CountedSource":
         return CountedSource(self, record)
 
     async def send_queries(
@@ -51,27 +51,27 @@ class CountedSources:
 
 @dataclass
 class CountedSource(Source):
-    counted: CountedSources
+    sources: CountedSources
     record: SourceRecord
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        self.counted.sent_queries.append((self.record.uid, query, limits))
+        self.sources.sent_queries.append((self.record.uid, query, limits))
         try:
-            if self.counted.respond is not None:
-                await self.counted.respond(self.record.uid)
+            if self.sources.before_response is not None:
+                await self.sources.before_response(self.record.uid)
         except asyncio.CancelledError:
-            self.counted.cancelled.append(self.record.uid)
+            self.sources.cancelled.append(self.record.uid)
             raise
-        return read_frames(FRAME % len(self.counted.sent_queries))
+        return read_frames(FRAME % len(self.sources.sent_queries))
 
     async def health(self) -> str:
-        if self.counted.respond is not None:
-            await self.counted.respond(self.record.uid)
+        if self.sources.before_response is not None:
+            await self.sources.before_response(self.record.uid)
         return "it works"
 
 
 @pytest.fixture
-def counted() -> CountedSources:
+def sources() -> CountedSources:
     return CountedSources(
         MemoryRecords(
             [
@@ -90,14 +90,14 @@ def query(ref_id: str, datasource: Any, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": datasource, **fields}
 
 
-def value(body: Any, ref_id: str) -> float:
+def result_value(body: Any, ref_id: str) -> float:
     number: float = body["results"][ref_id]["frames"][0]["data"]["values"][1][0]
     return number
 
 
-async def test_a_data_source_is_found_by_its_uid_or_name(counted: CountedSources) -> None:
+async def test_a_data_source_is_found_by_its_uid_or_name(sources: CountedSources) -> None:
     """A data source as text is a uid, or a name in old panels. The type is that of the record, not of the query. Records are read once."""
-    status, body = await counted.send_queries(
+    status, body = await sources.send_queries(
         query("A", {"uid": "a"}),
         query("B", "Beta"),
         query("C", {"type": "counted", "uid": "a"}, x=1),
@@ -107,8 +107,8 @@ async def test_a_data_source_is_found_by_its_uid_or_name(counted: CountedSources
         explain=True,
     )
     assert status == 200, body
-    assert [uid for uid, *_ in counted.sent_queries] == ["a", "b", "a"]
-    assert counted.records.lookups.count((1, "a")) == 1
+    assert [uid for uid, *_ in sources.sent_queries] == ["a", "b", "a"]
+    assert sources.records.lookups.count((1, "a")) == 1
     types_by_ref_id = {ref_id: node["kind"] for ref_id, node in body["meta"]["explain"]["nodes"].items()}
     assert types_by_ref_id == dict.fromkeys("ABCD", "counted") | dict.fromkeys("EF", "grafana-testdata-datasource")
 
@@ -127,35 +127,35 @@ async def test_a_data_source_is_found_by_its_uid_or_name(counted: CountedSources
     ],
 )
 async def test_a_missing_data_source_is_an_error_of_its_ref_id(
-    counted: CountedSources, datasource: Any, context: dict[str, Any], message: str
+    sources: CountedSources, datasource: Any, context: dict[str, Any], message: str
 ) -> None:
     """The error of a missing data source names it and what to do. It does not reveal data sources that the caller may not query."""
-    status, body = await counted.send_queries(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
+    status, body = await sources.send_queries(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
     assert status == 400
     assert body["results"]["A"]["status"] == 400
     assert message in body["results"]["A"]["error"]
-    assert counted.sent_queries == []
+    assert sources.sent_queries == []
     allowed = context.get("uids")
-    assert allowed is None or all(uid in allowed for _, uid in counted.records.lookups), "secrets of others were opened"
+    assert allowed is None or all(uid in allowed for _, uid in sources.records.lookups), "secrets of others were opened"
 
 
-async def test_permitted_data_sources_can_be_queried(counted: CountedSources) -> None:
+async def test_permitted_data_sources_can_be_queried(sources: CountedSources) -> None:
     """A permitted data source can be queried by uid and by name."""
-    status, _ = await counted.send_queries(query("A", {"uid": "a"}), query("B", "Alpha", x=1), uids=frozenset({"a"}))
+    status, _ = await sources.send_queries(query("A", {"uid": "a"}), query("B", "Alpha", x=1), uids=frozenset({"a"}))
     assert status == 200
 
 
-async def test_queries_run_concurrently(counted: CountedSources) -> None:
+async def test_queries_run_concurrently(sources: CountedSources) -> None:
     """Queries to one or several sources do not wait for each other."""
     barrier = asyncio.Barrier(3)
-    counted.respond = lambda uid: barrier.wait()
-    status, _ = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
+    sources.before_response = lambda uid: barrier.wait()
+    status, _ = await sources.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
     assert status == 200
 
 
-async def test_equal_queries_are_sent_once(counted: CountedSources) -> None:
+async def test_equal_queries_are_sent_once(sources: CountedSources) -> None:
     """Queries that differ only in their refId are sent once. Queries with another range, property or data source are different."""
-    status, body = await counted.send_queries(
+    status, body = await sources.send_queries(
         query("A", {"uid": "a"}, x=[1, {"y": None}]),
         query("B", {"uid": "a", "type": "counted"}, x=[1, {"y": None}]),
         query("C", {"uid": "a"}, x=[1]),
@@ -165,89 +165,89 @@ async def test_equal_queries_are_sent_once(counted: CountedSources) -> None:
         explain=True,
     )
     assert status == 200
-    assert len(counted.sent_queries) == 5
-    assert value(body, "A") == value(body, "B")
+    assert len(sources.sent_queries) == 5
+    assert result_value(body, "A") == result_value(body, "B")
     nodes = body["meta"]["explain"]["nodes"]
     assert [nodes[ref_id]["cache"] for ref_id in "ABC"] == ["miss", "hit", "miss"]
     assert {frame["schema"]["refId"] for ref_id in "AB" for frame in body["results"][ref_id]["frames"]} == {"A", "B"}
 
 
-async def test_a_result_is_cached_for_the_next_request(counted: CountedSources) -> None:
+async def test_a_result_is_cached_for_the_next_request(sources: CountedSources) -> None:
     """A result is cached for its organization until the data source changes. A request for fresh results bypasses the cache."""
     for _ in range(2):
-        await counted.send_queries(query("A", {"uid": "a"}))
-    assert len(counted.sent_queries) == 1
-    status, body = await counted.send_queries(query("A", {"uid": "a"}), fresh=True, explain=True)
-    assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(counted.sent_queries)) == (200, "miss", 2)
-    await counted.send_queries(query("A", {"uid": "a"}), org_id=2)
-    assert len(counted.sent_queries) == 3
-    counted.records.records[0] = source_record("", "a", id=1, type="counted", version=2)
-    await counted.send_queries(query("A", {"uid": "a"}))
-    assert len(counted.sent_queries) == 4
+        await sources.send_queries(query("A", {"uid": "a"}))
+    assert len(sources.sent_queries) == 1
+    status, body = await sources.send_queries(query("A", {"uid": "a"}), fresh=True, explain=True)
+    assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(sources.sent_queries)) == (200, "miss", 2)
+    await sources.send_queries(query("A", {"uid": "a"}), org_id=2)
+    assert len(sources.sent_queries) == 3
+    sources.records.records[0] = source_record("", "a", id=1, type="counted", version=2)
+    await sources.send_queries(query("A", {"uid": "a"}))
+    assert len(sources.sent_queries) == 4
 
 
-async def test_an_expression_does_not_change_cached_frames(counted: CountedSources) -> None:
+async def test_an_expression_does_not_change_cached_frames(sources: CountedSources) -> None:
     """After an expression has read cached frames, a request with the same query has the same result."""
     expressions: list[dict[str, Any]] = [
         {"refId": "M", "type": "math", "expression": "$A * 2 + abs($A)"},
         {"refId": "S", "type": "resample", "expression": "A", "window": "1s", "downsampler": "mean", "upsampler": "pad"},
         {"refId": "R", "type": "reduce", "expression": "M", "reducer": "mean", "settings": {"mode": "replaceNN", "replaceWithValue": 1}},
     ]
-    first = await counted.send_queries(query("A", {"uid": "a"}), *expressions)
+    first = await sources.send_queries(query("A", {"uid": "a"}), *expressions)
     assert first[0] == 200
-    assert await counted.send_queries(query("A", {"uid": "a"}), *expressions) == first
-    assert len(counted.sent_queries) == 1
+    assert await sources.send_queries(query("A", {"uid": "a"}), *expressions) == first
+    assert len(sources.sent_queries) == 1
 
 
-async def test_a_failing_source_is_an_error_of_its_ref_id(counted: CountedSources) -> None:
-    """A failure is not cached, so the next request queries the source again."""
+async def test_a_failing_source_is_an_error_of_its_ref_id(sources: CountedSources) -> None:
+    """The error of a failing data source is that of its refId. It is not cached: the next request queries the data source again."""
 
     async def fail(uid: str) -> None:
         if uid == "a":
             raise SourceFailed("gone away")
 
-    counted.respond = fail
+    sources.before_response = fail
     for query_count in (2, 3):
-        status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+        status, body = await sources.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
         assert status == 400
         failure = {"error": "[sse.dataQueryError] failed to execute query [A]: gone away", "errorSource": "downstream", "status": 502}
         assert body["results"]["A"] == {**failure, "frames": []}
         assert body["results"]["B"]["status"] == 200
-        assert len(counted.sent_queries) == query_count
+        assert len(sources.sent_queries) == query_count
 
 
-async def test_a_slow_source_times_out(counted: CountedSources) -> None:
+async def test_a_slow_source_times_out(sources: CountedSources) -> None:
     """A query is cancelled after the time-out of its data source, a number or string. Other queries are unaffected."""
-    counted.records.records[0] = source_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
+    sources.records.records[0] = source_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
 
     async def wait(uid: str) -> None:
         if uid == "a":
             await asyncio.Event().wait()
 
-    counted.respond = wait
-    status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+    sources.before_response = wait
+    status, body = await sources.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
     assert "'Alpha' did not respond within 0.01 s (jsonData.timeout" in body["results"]["A"]["error"]
     assert "DASHWRIGHT_SOURCE_SECONDS" in body["results"]["A"]["error"]
     assert body["results"]["B"]["status"] == 200
-    assert counted.cancelled == ["a"]
+    assert sources.cancelled == ["a"]
 
 
 @pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
-async def test_no_source_has_time_beyond_the_deadline_of_the_request(counted: CountedSources, datasource: Any) -> None:
+async def test_no_source_has_time_beyond_the_deadline_of_the_request(sources: CountedSources, datasource: Any) -> None:
     """A data source has no time beyond the deadline of the request, even if its own limit is longer. The error names the deadline."""
-    counted.respond = lambda uid: asyncio.Event().wait()
-    counted.settings = QuerySettings(seconds=0.3, sources=counted.settings.sources)
-    status, body = await counted.send_queries(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
+    sources.before_response = lambda uid: asyncio.Event().wait()
+    sources.settings = QuerySettings(seconds=0.3, sources=sources.settings.sources)
+    status, body = await sources.send_queries(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
     assert "DASHWRIGHT_EVALUATION_SECONDS" in body["results"]["A"]["error"]
     await asyncio.sleep(0)
-    assert counted.cancelled == (["a"] if "uid" in datasource else [])
+    assert sources.cancelled == (["a"] if "uid" in datasource else [])
 
 
-async def test_a_disconnected_caller_cancels_its_queries(counted: CountedSources) -> None:
+async def test_a_disconnected_caller_cancels_its_queries(sources: CountedSources) -> None:
     """The queries of a disconnected caller are cancelled, unless another caller waits for the same result."""
     has_started = asyncio.Event()
     may_continue = asyncio.Event()
@@ -256,57 +256,57 @@ async def test_a_disconnected_caller_cancels_its_queries(counted: CountedSources
         has_started.set()
         await may_continue.wait()
 
-    counted.respond = wait
-    first, second = (asyncio.create_task(counted.send_queries(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
+    sources.before_response = wait
+    first, second = (asyncio.create_task(sources.send_queries(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
     await has_started.wait()
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait([first])
     await asyncio.sleep(0)
-    assert counted.cancelled == []
+    assert sources.cancelled == []
     second.cancel()
     await asyncio.wait([second])
     for _ in range(3):
         await asyncio.sleep(0)
-    assert sorted(counted.cancelled) == ["a", "b"]
+    assert sorted(sources.cancelled) == ["a", "b"]
 
 
-async def test_a_query_has_the_requested_number_of_points(counted: CountedSources) -> None:
+async def test_a_query_has_the_requested_number_of_points(sources: CountedSources) -> None:
     """Without ``maxDataPoints``, a query has 100 points, or 5,000 in a request with expressions. The interval has no default."""
-    await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
-    await counted.send_queries(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
-    assert [source_query.max_data_points for _, source_query, _ in counted.sent_queries] == [100, 7, 5000]
-    assert [source_query.interval_ms for _, source_query, _ in counted.sent_queries] == [None] * 3
+    await sources.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
+    await sources.send_queries(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
+    assert [source_query.max_data_points for _, source_query, _ in sources.sent_queries] == [100, 7, 5000]
+    assert [source_query.interval_ms for _, source_query, _ in sources.sent_queries] == [None] * 3
 
 
-async def test_unneeded_queries_are_not_sent(counted: CountedSources) -> None:
+async def test_unneeded_queries_are_not_sent(sources: CountedSources) -> None:
     """A hidden query that no visible expression reads is neither looked up nor sent."""
-    status, _ = await counted.send_queries(query("A", {"uid": "gone"}, hide=True), query("B", {"uid": "b"}))
+    status, _ = await sources.send_queries(query("A", {"uid": "gone"}, hide=True), query("B", {"uid": "b"}))
     assert status == 200
-    assert counted.records.lookups == [(1, "b")]
+    assert sources.records.lookups == [(1, "b")]
 
 
-async def health(counted: CountedSources, body: Any, **context: Any) -> tuple[int, Any]:
-    response = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), counted.settings)
+async def health(sources: CountedSources, body: Any, **context: Any) -> tuple[int, Any]:
+    response = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), sources.settings)
     assert isinstance(response.body, bytes)
     return int(response.headers["status"]), orjson.loads(response.body)
 
 
-async def test_health_is_a_sentence(counted: CountedSources) -> None:
+async def test_health_is_a_sentence(sources: CountedSources) -> None:
     """A health check returns a sentence of the source, or the reason why the source does not work. Internal errors are not shown."""
-    assert await health(counted, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
-    assert await health(counted, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
+    assert await health(sources, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
+    assert await health(sources, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
 
     async def fail(uid: str) -> None:
         raise SourceFailed("gone away") if uid == "a" else BadRequest("correct its address")
 
-    counted.respond = fail
-    assert await health(counted, {"uid": "a"}) == (400, {"status": "ERROR", "message": "gone away"})
-    assert await health(counted, {"uid": "b"}) == (400, {"status": "ERROR", "message": "correct its address"})
+    sources.before_response = fail
+    assert await health(sources, {"uid": "a"}) == (400, {"status": "ERROR", "message": "gone away"})
+    assert await health(sources, {"uid": "b"}) == (400, {"status": "ERROR", "message": "correct its address"})
 
 
 async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(
-    counted: CountedSources, monkeypatch: pytest.MonkeyPatch
+    sources: CountedSources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Secrets that cannot be read are an error of their data source, and the other queries of the request run."""
     original = MemoryRecords.find
@@ -317,16 +317,16 @@ async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(
         return await original(self, org_id, uid)
 
     monkeypatch.setattr(MemoryRecords, "find", fail_to_open)
-    status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+    status, body = await sources.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
     assert (status, body["results"]["A"]["status"], body["results"]["B"]["status"]) == (400, 502, 200)
-    assert await health(counted, {"uid": "a"}) == (400, {"status": "ERROR", "message": "the secrets do not open"})
+    assert await health(sources, {"uid": "a"}) == (400, {"status": "ERROR", "message": "the secrets do not open"})
 
 
-async def test_a_health_check_times_out(counted: CountedSources) -> None:
+async def test_a_health_check_times_out(sources: CountedSources) -> None:
     """A health check ends after the time-out of the data source."""
-    counted.respond = lambda uid: asyncio.Event().wait()
-    counted.records.records[0] = source_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
-    status, body = await health(counted, {"uid": "a"})
+    sources.before_response = lambda uid: asyncio.Event().wait()
+    sources.records.records[0] = source_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
+    status, body = await health(sources, {"uid": "a"})
     assert (status, body["status"]) == (400, "ERROR")
     assert "did not respond within 0.01 s" in body["message"]
 
@@ -341,10 +341,10 @@ async def test_a_health_check_times_out(counted: CountedSources) -> None:
         ([], {}, 400),
     ],
 )
-async def test_health_of_an_unknown_source_is_rejected(counted: CountedSources, body: Any, context: dict[str, Any], status: int) -> None:
+async def test_health_of_an_unknown_source_is_rejected(sources: CountedSources, body: Any, context: dict[str, Any], status: int) -> None:
     """The health check of an unknown data source is an error and not a negative result."""
-    assert (await health(counted, body, **context))[0] == status
-    assert "status" not in (await health(counted, body, **context))[1]
+    assert (await health(sources, body, **context))[0] == status
+    assert "status" not in (await health(sources, body, **context))[1]
 
 
 @pytest.mark.parametrize("uids", [None, frozenset[str](), frozenset({"a", "b\nc", 'd"'})])

@@ -45,7 +45,7 @@ def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
     typed = to_typed_frame(table)
     document = orjson.loads(b"".join(part for part, _ in JsonFrameWriter().write(typed.frame, typed.types)))
     assert document["schema"]["fields"][0]["type"] == "frame"
-    (((trend,),),) = (document["data"]["values"],)
+    ((trend,),) = document["data"]["values"]
     assert trend["value"] == 5
     assert trend["data"]["values"] == [[0, 1000], [1, 5]]
 
@@ -148,7 +148,8 @@ def test_a_heat_map_that_cannot_be_calculated_is_an_error(values: list[float | N
     assert problem in error.value.message
 
 
-def test_the_frames_may_be_kept() -> None:
+def test_the_original_frames_may_be_kept() -> None:
+    """With ``keepOriginalData``, the original frames follow the heat map. Frames that are not series are unchanged."""
     result_frames = apply_all([load_series(1, 2)], {"id": "heatmap", "options": {"keepOriginalData": True}})
     assert [column.name for column in result_frames[1].columns] == ["time", "Value"]
     for unchanged in (frame("A", v=[1]), load_series(None)):
