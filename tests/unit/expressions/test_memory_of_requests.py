@@ -25,8 +25,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.sampled_fro
 def test_a_budget_is_never_exceeded_and_leaves_memory_for_others(steps: list[tuple[int, int, str]]) -> None:
     """An organization reserves at most three times the memory that is free afterwards. Released memory can be reserved again."""
     budget = MemoryBudget(100)
-    with ExitStack() as opened:
-        reservations = {name: opened.enter_context(budget.reservation(name)) for name in range(4)}
+    with ExitStack() as stack:
+        reservations = {name: stack.enter_context(budget.reservation(name)) for name in range(4)}
         for name, size, step in steps:
             if step == "release":
                 reservations[name].release(min(size, reservations[name].size))
@@ -91,8 +91,10 @@ async def test_a_request_is_rejected_while_others_use_the_memory(settings: Query
         reservation_of_others.reserve(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
             await respond(chain_of_sums(50, 20), QueryContext(org_id=1), settings, memory=memory)
-        with settings.memory.reservation(2) as other:
-            assert (await respond(chain_of_sums(1, 1), QueryContext(org_id=2), settings, memory=other)).headers["status"] == 200
+        with settings.memory.reservation(2) as reservation_of_org_2:
+            assert (await respond(chain_of_sums(1, 1), QueryContext(org_id=2), settings, memory=reservation_of_org_2)).headers[
+                "status"
+            ] == 200
 
 
 async def test_the_size_of_a_response_is_limited(settings: QuerySettings) -> None:

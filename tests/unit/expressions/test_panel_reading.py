@@ -123,8 +123,11 @@ async def test_a_line_without_json_has_no_validation() -> None:
     """A line that is not JSON has an empty result. The other lines are validated."""
     valid = b'{"type":"t","targets":[]}'
     batch_response = await respond(b"{\n" + valid, QueryContext(QueryEndpoint.VALIDATIONS))
-    single = await respond(valid, QueryContext(QueryEndpoint.VALIDATION))
-    assert (batch_response.headers["status"], batch_response.body) == (200, b"\n" + single.body if isinstance(single.body, bytes) else None)
+    single_response = await respond(valid, QueryContext(QueryEndpoint.VALIDATION))
+    assert (batch_response.headers["status"], batch_response.body) == (
+        200,
+        b"\n" + single_response.body if isinstance(single_response.body, bytes) else None,
+    )
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])

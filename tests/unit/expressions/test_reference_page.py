@@ -80,10 +80,10 @@ def block_parameters(language: str, label: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def settings() -> Iterator[QuerySettings]:
     """Return settings with SQL enabled."""
-    created = QuerySettings(sql=SqlEngine(Limits(), slots=1))
-    yield created
-    assert created.sql
-    created.sql.stop()
+    settings_with_sql = QuerySettings(sql=SqlEngine(Limits(), slots=1))
+    yield settings_with_sql
+    assert settings_with_sql.sql
+    settings_with_sql.sql.stop()
 
 
 async def response_of(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
@@ -92,7 +92,7 @@ async def response_of(request: Block, settings: QuerySettings, *, explain: bool 
     return int(response.headers["status"]), json.loads(b"".join(pieces))
 
 
-def short_text(status: int, body: Any) -> str:
+def response_text(status: int, body: Any) -> str:
     """Return the response in the notation of the reference pages."""
     return "\n".join([f"HTTP {status}", *(line for ref_id, result in body["results"].items() for line in _lines(ref_id, result))])
 
@@ -214,7 +214,7 @@ async def test_a_request_has_the_response_on_the_page(request_block: Block, expe
     elif expected.language == "json":
         assert body == json.loads(expected.text)
     else:
-        assert collapse_spaces(short_text(status, body)) == collapse_spaces(expected.text)
+        assert collapse_spaces(response_text(status, body)) == collapse_spaces(expected.text)
 
 
 @pytest.mark.parametrize(

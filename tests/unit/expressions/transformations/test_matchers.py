@@ -58,7 +58,7 @@ def test_a_matcher_selects_fields(name: str, options: Any, matching: list[str]) 
     assert [column.name for column in TABLE.columns if matches(FieldPlace(column, TABLE, names))] == matching
 
 
-def test_conditions_have_a_depth() -> None:
+def test_the_depth_of_conditions_is_limited() -> None:
     condition: dict[str, Any] = {"id": "time"}
     for _ in range(30):
         condition = {"id": "invertMatch", "options": condition}
