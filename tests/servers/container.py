@@ -19,15 +19,15 @@ class Container:
         self._image, self._ports, self._environment = image, ports, environment
         self._container: DockerContainer | None = None
 
-    async def start(self, serves: Callable[[], Awaitable[bool]], *, within: float = 120) -> None:
-        """Create the container, or start the stopped one, and wait until ``serves`` returns True."""
+    async def start(self, is_serving: Callable[[], Awaitable[bool]], *, timeout_seconds: float = 120) -> None:
+        """Create the container, or start the stopped one, and wait until ``is_serving`` returns True."""
         try:
             if self._container is None:
                 self._container = await asyncio.to_thread(self._create)
             else:
                 await asyncio.to_thread(self._container.get_wrapped_container().start)
-            async with asyncio.timeout(within):
-                while not await serves():  # noqa: ASYNC110 (no event announces that a server serves)
+            async with asyncio.timeout(timeout_seconds):
+                while not await is_serving():  # noqa: ASYNC110 (no event announces that a server serves)
                     await asyncio.sleep(0.1)
         except (DockerException, TimeoutError) as error:
             raise CannotProvide(f"Docker does not run {self._image} ({error or 'no response'})") from error

@@ -77,20 +77,20 @@ class Process:
         self._end_signal, self._environment = end_signal, environment
         self._process: subprocess.Popen[bytes] | None = None
 
-    async def start(self, serves: Callable[[], Awaitable[bool]], *, within: float = 60) -> None:
-        """Start the program and wait until ``serves`` returns True."""
+    async def start(self, is_serving: Callable[[], Awaitable[bool]], *, timeout_seconds: float = 60) -> None:
+        """Start the program and wait until ``is_serving`` returns True."""
         with self._output.open("ab") as output:
             self._process = child.spawn(
                 self._command, account=self._account, output=output, parent_end_signal=self._end_signal, environment=self._environment
             )
         try:
-            async with asyncio.timeout(within):
-                while not await serves():
+            async with asyncio.timeout(timeout_seconds):
+                while not await is_serving():
                     if self._process.poll() is not None:
                         raise CannotProvide(f"{self._command[0]} ended at its start: {self._end_of_output()}")
                     await asyncio.sleep(0.02)
         except TimeoutError as error:
-            raise CannotProvide(f"{self._command[0]} did not serve within {within:.0f} s: {self._end_of_output()}") from error
+            raise CannotProvide(f"{self._command[0]} did not serve within {timeout_seconds:.0f} s: {self._end_of_output()}") from error
 
     def _end_of_output(self) -> str:
         return self._output.read_text(errors="replace").strip()[-1000:]
