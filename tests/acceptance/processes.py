@@ -104,11 +104,11 @@ class Service:
 
     async def stop(self) -> int:
         """Send SIGTERM and return the exit status."""
-        return await self._end(signal.SIGTERM)
+        return await self._signal_and_wait(signal.SIGTERM)
 
     async def kill(self) -> None:
         """Send SIGKILL, which the process cannot handle."""
-        await self._end(signal.SIGKILL)
+        await self._signal_and_wait(signal.SIGKILL)
 
     async def interrupt(self) -> int:
         """Send SIGINT to the process group, like Ctrl-C in a terminal, and return the exit status."""
@@ -133,7 +133,7 @@ class Service:
             await asyncio.gather(self._log_reader, self._output_reader)
         return status
 
-    async def _end(self, number: signal.Signals) -> int:
+    async def _signal_and_wait(self, number: signal.Signals) -> int:
         with suppress(ProcessLookupError):
             self.send(number)
         return await self.wait()

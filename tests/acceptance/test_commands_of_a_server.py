@@ -41,12 +41,12 @@ async def run_command(stack: Stack, client: Client, tmp_path: Path) -> RunComman
 
 async def read_json(run_command: RunCommand, *arguments: str, status: int = 0) -> Any:
     """Return the document that a command prints with ``--json``."""
-    returned, output, errors = await run_command(*arguments, "--json")
-    assert returned == status, errors
+    actual_status, output, errors = await run_command(*arguments, "--json")
+    assert actual_status == status, errors
     return json.loads(output)
 
 
-async def test_a_refused_message_is_replayed_and_its_job_waited_for(stack: Stack, client: Client, run_command: RunCommand) -> None:
+async def test_an_operator_replays_a_refused_message(stack: Stack, client: Client, run_command: RunCommand) -> None:
     """An operator finds the letter of a submission, corrects the cause, replays the letter, waits for the job and discards the letter."""
     async with Submitter(stack.amqp_url) as submitter:
         await submitter.publish({"action": "sync", "repository": "team", "sync": {}})
@@ -63,7 +63,7 @@ async def test_a_refused_message_is_replayed_and_its_job_waited_for(stack: Stack
     job = str((await stack.gateway.event("job_submitted", after=after, message_id=letter["spec"]["messageId"]))["job"])
     assert (await read_json(run_command, "jobs", "wait", job, "--timeout", "60"))["status"]["state"] == "success"
     assert (await run_command("dead-letters", "replay", name))[:2] == (0, f"{name} replayed\n")
-    assert job in [listed["metadata"]["name"] for listed in await read_json(run_command, "jobs", "list", "--repository", "team")]
+    assert job in [item["metadata"]["name"] for item in await read_json(run_command, "jobs", "list", "--repository", "team")]
     assert (await run_command("dead-letters", "discard", "--all"))[:2] == (0, f"{name} discarded\n")
     assert (await run_command("dead-letters", "get", name))[0] == 2
 

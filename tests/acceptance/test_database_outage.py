@@ -141,9 +141,9 @@ async def test_a_sync_survives_a_short_outage_of_the_database(make_stack: MakeSt
             await stack.jobs_worker.event("job_left_to_rescuer")
         await database_proxy.connect()
         assert (await client.wait_for_job(job))["status"]["state"] == "success"
-        once = dict.fromkeys(names, 1)
-        assert await records.additions() == once
-        assert await records.generations() == once
+        one_each = dict.fromkeys(names, 1)
+        assert await records.additions() == one_each
+        assert await records.generations() == one_each
 
 
 async def test_processes_stop_during_an_outage_of_the_database(make_stack: MakeStack, database_proxy: TcpProxy) -> None:

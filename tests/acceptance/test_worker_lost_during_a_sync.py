@@ -24,9 +24,9 @@ async def make_repository(stack: Stack, client: Client, files: int = FILES) -> l
 
 async def check_written_once(records: Records, names: list[str]) -> None:
     """Check that every dashboard was added once and has one entry of history."""
-    once = dict.fromkeys(names, 1)
-    assert await records.additions() == once
-    assert await records.generations() == once
+    one_each = dict.fromkeys(names, 1)
+    assert await records.additions() == one_each
+    assert await records.generations() == one_each
 
 
 async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeStack, records: Records) -> None:

@@ -55,11 +55,11 @@ def read_expectations(text: str) -> Expectations:
         raise ValueError(f"unknown tables {', '.join(sorted(unknown))}; use fails, skips and either")
     fails, skips = tables.get("fails", {}), tables.get("skips", {})
     either = {test: Unpredictable(entry.get("reason", ""), entry.get("message", "")) for test, entry in tables.get("either", {}).items()}
-    listed = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in either.items())]
-    for test, reason in listed:
+    reasons = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in either.items())]
+    for test, reason in reasons:
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError(f"{test} is listed without a reason")
-        if [other for other, _ in listed].count(test) > 1:
+        if [other for other, _ in reasons].count(test) > 1:
             raise ValueError(f"{test} is listed twice")
     return Expectations(fails, skips, either)
 
@@ -69,8 +69,8 @@ def read_results(xml: str) -> list[Result]:
     results: dict[str, Result] = {}
     for case in ElementTree.fromstring(xml).iter("testcase"):
         file, module = case.get("file", ""), case.get("classname", "")
-        inner = module.removeprefix(file.removesuffix(".py").replace("/", ".")).strip(".")
-        test = "::".join(part for part in (file, *inner.split("."), case.get("name", "")) if part)
+        class_path = module.removeprefix(file.removesuffix(".py").replace("/", ".")).strip(".")
+        test = "::".join(part for part in (file, *class_path.split("."), case.get("name", "")) if part)
         result = _result(test, case)
         if test not in results or results[test].outcome is not Outcome.FAILED:
             results[test] = result
@@ -91,8 +91,8 @@ def judge(file: str, results: Sequence[Result], exceptions: Expectations) -> lis
         return [f"{file}: no test ran"]
     complaints = [f"{result.test}: {complaint}" for result in results if (complaint := _complaint(result, exceptions))]
     executed = {result.test for result in results}
-    listed = (*exceptions.fails, *exceptions.skips, *exceptions.either)
-    missing = [test for test in listed if test.partition("::")[0] == file and test not in executed]
+    excepted_tests = (*exceptions.fails, *exceptions.skips, *exceptions.either)
+    missing = [test for test in excepted_tests if test.partition("::")[0] == file and test not in executed]
     complaints += [f"{test}: is listed as an exception, but there is no such test; remove it from the list" for test in missing]
     failing = sum(test.partition("::")[0] == file for test in exceptions.fails)
     if failing > max(1, TOLERATED_SHARE * len(results)):

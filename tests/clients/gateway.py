@@ -38,5 +38,5 @@ def suspicious_calls(service: Service, before: int) -> list[str]:
     """Return the calls that matched no route or failed, since the position ``before`` of the gateway's log: they explain most failures."""
     responses = service.logged_events("request_completed", after=before)
     unserved = {f"not served: {event['method']} {event['path']}" for event in responses if event["route"] == "unmatched"}
-    broken = {f"status {event['status']}: {event['method']} {event['path']}" for event in responses if event["status"] >= 500}
-    return sorted(unserved | broken)
+    failed = {f"status {event['status']}: {event['method']} {event['path']}" for event in responses if event["status"] >= 500}
+    return sorted(unserved | failed)

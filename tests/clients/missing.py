@@ -1,4 +1,4 @@
-"""Error of a client run that lacks something from outside."""
+"""The error of a client run without one of its external dependencies."""
 
 
 class Missing(Exception):

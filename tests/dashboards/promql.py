@@ -29,8 +29,8 @@ def label_names(query: str, extra_labels: list[str]) -> list[str]:
         # The labels of templates are those of all of their aggregations.
         names = [label for matched in _BY.finditer(query) for label in _split(matched[2])]
     names += [name for name, _ in _REPLACEMENT.findall(query)]
-    for listed in _GROUP_MODIFIER.findall(query):
-        names += _split(listed)
+    for added_names in _GROUP_MODIFIER.findall(query):
+        names += _split(added_names)
     return list(dict.fromkeys(names))
 
 
@@ -73,19 +73,19 @@ def _label_names_of(query: str, extra_labels: list[str], depth: int) -> list[str
 
 def _aggregation_labels(query: str, start: int, name: str, extra_labels: list[str], depth: int) -> list[str] | None:
     """Return the labels of an aggregation whose name ends at ``start``; None for another expression."""
-    before = _BY.match(query, start)
-    opening = query.find("(", before.end() if before else start)
-    if opening < 0 or query[before.end() if before else start : opening].strip():
+    clause_before = _BY.match(query, start)
+    opening = query.find("(", clause_before.end() if clause_before else start)
+    if opening < 0 or query[clause_before.end() if clause_before else start : opening].strip():
         return None
     closing = _closing_bracket(query, opening)
-    by = before or _BY.match(query, closing + 1)
+    clause = clause_before or _BY.match(query, closing + 1)
     labels_of_argument = _labels_of_argument(query[opening + 1 : closing], extra_labels, depth)
-    if name.lower() in _SELECTIONS and by is None:
+    if name.lower() in _SELECTIONS and clause is None:
         return labels_of_argument
-    if by is None:
+    if clause is None:
         return []
-    listed = _split(by[2])
-    return listed if by[1].lower() == "by" else [label for label in labels_of_argument if label not in listed]
+    clause_labels = _split(clause[2])
+    return clause_labels if clause[1].lower() == "by" else [label for label in labels_of_argument if label not in clause_labels]
 
 
 def _labels_of_argument(text: str, extra_labels: list[str], depth: int) -> list[str]:
@@ -101,8 +101,8 @@ def _selector_labels(query: str, extra_labels: list[str]) -> list[str]:
     return [*names, *extra_labels]
 
 
-def _split(listed: str) -> list[str]:
-    return [name.strip().strip('"') for name in listed.split(",") if name.strip()]
+def _split(names: str) -> list[str]:
+    return [name.strip().strip('"') for name in names.split(",") if name.strip()]
 
 
 def _arguments(text: str) -> list[str]:

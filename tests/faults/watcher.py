@@ -123,17 +123,17 @@ class Watcher:
 
     def _differences(self, changes: list[Event]) -> list[str]:
         """Return the objects whose last version in the watch differs from that of the stored changes."""
-        stored: dict[str, int] = {}
+        stored_versions: dict[str, int] = {}
         for change in changes:
             if change.type == "DELETED":
-                stored.pop(change.name, None)
+                stored_versions.pop(change.name, None)
             else:
-                stored[change.name] = change.version
-        names = sorted(stored.keys() | self._objects.keys())
+                stored_versions[change.name] = change.version
+        names = sorted(stored_versions.keys() | self._objects.keys())
         return [
-            f"{name} is known in version {self._objects.get(name)}, but stored in version {stored.get(name)}"
+            f"{name} is known in version {self._objects.get(name)}, but stored in version {stored_versions.get(name)}"
             for name in names
-            if stored.get(name) != self._objects.get(name)
+            if stored_versions.get(name) != self._objects.get(name)
         ]
 
     async def _has_reached(self, version: int) -> bool:

@@ -43,9 +43,9 @@ def feed() -> NotifiedFeed:
 
 async def write_folder(database: Database, name: str, parent: str = "", *, namespace: str = "default", kind: str = "folders") -> None:
     annotations = {FOLDER_KEY: parent} if parent else {}
-    written = Write(FOLDER if kind == "folders" else DASHBOARD, name, '{"title":"T"}', "v0alpha1", annotations=annotations)
+    write = Write(FOLDER if kind == "folders" else DASHBOARD, name, '{"title":"T"}', "v0alpha1", annotations=annotations)
     async with database.transaction() as connection:
-        await resources.create(await resources.lock(connection, namespace), namespace, written, actor="user:1", now=datetime.now(UTC))
+        await resources.create(await resources.lock(connection, namespace), namespace, write, actor="user:1", now=datetime.now(UTC))
 
 
 async def remove_all_rules(database: Database, name: str) -> None:

@@ -187,13 +187,13 @@ async def test_an_imported_password_logs_in_and_is_renewed(
     assert await authentication.refusal(basic("ann", "wrong")) == "password-auth.failed"
     assert await fetch_value(imported_database, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
     assert (await authentication.identify(basic("ANN@x.org", "admin"))).role is Role.EDITOR
-    stored = await fetch_value(imported_database, 'select password from "user" where id = 2')
-    assert str(stored).startswith("$argon2id$")
+    password_hash = await fetch_value(imported_database, 'select password from "user" where id = 2')
+    assert str(password_hash).startswith("$argon2id$")
     assert await fetch_value(imported_database, 'select salt from "user" where id = 2') is None
     for gateway in (authentication, await start_authentication()):
         assert (await gateway.identify(ANN)).uid == "user:2"
         assert await gateway.refusal(basic("ann", "wrong")) == "password-auth.failed"
-    assert await fetch_value(imported_database, 'select password from "user" where id = 2') == stored
+    assert await fetch_value(imported_database, 'select password from "user" where id = 2') == password_hash
 
 
 async def test_a_service_account_has_no_password(authentication: ObservedAuthentication) -> None:

@@ -34,11 +34,11 @@ def summary_of(changes: Sequence[Change]) -> list[tuple[str, str]]:
     return [(change.type, change.name) for change in changes]
 
 
-async def read_changes(connection: Connection, version: int = 1, *, within: Snapshot | None = None, **options: Any) -> Sequence[Change]:
+async def read_changes(connection: Connection, version: int = 1, *, snapshot: Snapshot | None = None, **options: Any) -> Sequence[Change]:
     """Return changes of dashboards above a version, by default all up to now."""
     options = {"limit": 10, "kind": DASHBOARD, "namespace": "default", **options}
-    within = within or await changes.snapshot(connection)
-    return await changes.list_after(connection, StreamName.OBJECTS, version, snapshot=within, **options)
+    snapshot = snapshot or await changes.snapshot(connection)
+    return await changes.list_after(connection, StreamName.OBJECTS, version, snapshot=snapshot, **options)
 
 
 async def read_since(connection: Connection, earlier: Snapshot, stream_name: StreamName = StreamName.OBJECTS) -> list[tuple[str, str]]:
@@ -61,8 +61,8 @@ async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
         await insert_objects(connection, "a", "b", "c")
         snapshot = await changes.snapshot(connection)
         await insert_objects(connection, "d")
-        first = await read_changes(connection, start, within=snapshot, limit=2)
-        second = await read_changes(connection, first[-1].resource_version, within=snapshot, limit=2)
+        first = await read_changes(connection, start, snapshot=snapshot, limit=2)
+        second = await read_changes(connection, first[-1].resource_version, snapshot=snapshot, limit=2)
         assert summary_of([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
@@ -87,10 +87,10 @@ async def test_writers_of_one_namespace_wait_for_each_other(database: Database) 
         async with first.transaction():
             await resources.lock(first, "default")
             await insert_objects(second, "a", namespace="org-2")
-            waiting = asyncio.create_task(insert_objects(second, "b"))
+            blocked_insert = asyncio.create_task(insert_objects(second, "b"))
             await wait_until_blocked(first)
             await insert_objects(first, "c")
-        await waiting
+        await blocked_insert
         assert summary_of(await read_changes(second)) == [("ADDED", "c"), ("ADDED", "b")]
 
 
@@ -116,9 +116,9 @@ async def test_writers_share_a_lock_until_older_gateways_are_gone(database: Data
             assert not await changes.order_by_namespace(first)
         async with first.transaction():
             await insert_objects(first, "a")
-            waiting = asyncio.create_task(insert_objects(second, "b", namespace="org-2"))
+            blocked_insert = asyncio.create_task(insert_objects(second, "b", namespace="org-2"))
             await wait_until_blocked(first)
-        await waiting
+        await blocked_insert
         await second.execute("reset application_name")
         async with first.transaction():
             assert await changes.order_by_namespace(first)
@@ -144,8 +144,8 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
         assert await changes_of(namespace="org-2") == [("ADDED", "a")]
         folders = await read_changes(connection, kind=FOLDER)
         assert summary_of(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
-        named = await read_changes(connection, kind=FOLDER, name="f")
-        assert summary_of(named) == [("ADDED", "f"), ("MODIFIED", "f"), ("MODIFIED", "f")]
+        folder_changes = await read_changes(connection, kind=FOLDER, name="f")
+        assert summary_of(folder_changes) == [("ADDED", "f"), ("MODIFIED", "f"), ("MODIFIED", "f")]
         assert [change.changes_access for change in folders] == [False, False, False, True, False]
 
 

@@ -111,9 +111,9 @@ async def test_objects_are_found_by_path(database: Database) -> None:
         await create_object(
             database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=annotations)
         )
-    stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0)
+    store = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0)
     keys = [Key(DASHBOARD.group, DASHBOARD.plural, name) for name in ("a", "b", "theirs", "none")]
-    objects = await stored.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])
+    objects = await store.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])
     assert sorted(item.key.name for item in objects) == ["a", "b", "r", "x"]
-    assert [item.key.name for item in await stored.managed_at("default", "r", ["ü" * 5000 + ".json"], [])] == ["long"]
-    assert list(await stored.managed_at("default", "r", [], [])) == []
+    assert [item.key.name for item in await store.managed_at("default", "r", ["ü" * 5000 + ".json"], [])] == ["long"]
+    assert list(await store.managed_at("default", "r", [], [])) == []

@@ -14,7 +14,7 @@ from dashwright.common.database.pool import Connection, Database
 
 MIGRATION = "0030_counts_of_objects.sql"
 
-STORED = "select namespace, repository, api_group, resource, count from resource_count order by 1, 2, 3, 4"
+SELECT_COUNTS = "select namespace, repository, api_group, resource, count from resource_count order by 1, 2, 3, 4"
 COUNTED = """
     select namespace, case when manager_kind = 'repo' then coalesce(manager_id, '') else '' end as repository, api_group, resource,
            count(*) as count
@@ -47,7 +47,7 @@ async def test_stored_counts_equal_the_rows(database: Database, seed: int) -> No
             for _ in range(generator.randint(1, 3)):
                 await _write(connection, generator)
             await (transaction.commit() if generator.random() < 0.7 else transaction.rollback())
-            assert await connection.fetch(STORED) == await connection.fetch(COUNTED)
+            assert await connection.fetch(SELECT_COUNTS) == await connection.fetch(COUNTED)
 
 
 async def test_a_count_of_zero_is_deleted(database: Database) -> None:
@@ -58,7 +58,7 @@ async def test_a_count_of_zero_is_deleted(database: Database) -> None:
             await connection.execute(statement, "r" if statement is RELEASE else ["a", "b"])
             assert not await connection.fetch("select from resource_count where repository = 'r' or count = 0")
         await connection.execute("truncate resource cascade")
-        assert await connection.fetch(STORED) == []
+        assert await connection.fetch(SELECT_COUNTS) == []
 
 
 async def test_the_migration_counts_existing_objects(postgres_dsn: str, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_the_migration_counts_existing_objects(postgres_dsn: str, tmp_path
         with as_file(schema.MIGRATIONS) as folder:
             shutil.copy(folder / MIGRATION, tmp_path)
         assert await schema.migrate(url, tmp_path) == [MIGRATION]
-        assert [tuple(row) for row in await connection.fetch(STORED)] == [
+        assert [tuple(row) for row in await connection.fetch(SELECT_COUNTS)] == [
             ("default", "", "dashboard.grafana.app", "folders", 1),
             ("default", "r", "dashboard.grafana.app", "dashboards", 2),
         ]

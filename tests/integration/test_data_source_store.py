@@ -106,11 +106,11 @@ async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, s
 
 async def test_secrets_move_with_the_uid(database: Database, store: DataSources, prometheus: StoredDataSource) -> None:
     """A new uid seals the secrets again. Without their key, the uid can change only if the request replaces all secrets."""
-    moved = Fields("Prometheus", "prometheus", uid="q")
+    renamed = Fields("Prometheus", "prometheus", uid="q")
     store_with_another_key = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
     with pytest.raises(Conflict, match="another DASHWRIGHT_SECRET_KEY"):
-        await store_with_another_key.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
-    await store.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
+        await store_with_another_key.change(ACTOR, prometheus.id, replace_by(renamed), {"token": "new"}, version=None)
+    await store.change(ACTOR, prometheus.id, replace_by(renamed), {"token": "new"}, version=None)
     assert await read_secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
     new_secrets = {"basicAuthPassword": "b", "token": ""}
     await store_with_another_key.change(
@@ -154,10 +154,13 @@ async def test_the_quota_limits_data_sources(database: Database, store: DataSour
     """Concurrent creations never exceed the quota. At the limit, data sources can still be changed or replaced."""
     limited_store = DataSources(database, CIPHER, QuotaRules(defaults=limits))
     created = await asyncio.gather(*(limited_store.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
-    stored = [result for result in created if isinstance(result, StoredDataSource)]
-    assert (len(stored), [type(result) for result in created if not isinstance(result, StoredDataSource)]) == (3, [QuotaReached] * 5)
-    await limited_store.change(ACTOR, stored[0].id, replace_by(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
-    await limited_store.remove(ACTOR, stored[1].id)
+    created_sources = [result for result in created if isinstance(result, StoredDataSource)]
+    assert (len(created_sources), [type(result) for result in created if not isinstance(result, StoredDataSource)]) == (
+        3,
+        [QuotaReached] * 5,
+    )
+    await limited_store.change(ACTOR, created_sources[0].id, replace_by(Fields("other", "x", uid=created_sources[0].uid)), {}, version=None)
+    await limited_store.remove(ACTOR, created_sources[1].id)
     await limited_store.create(ACTOR, Fields("again", "x"), {})
     async with database.connection() as connection:
         listed_quotas = await quotas.list_for_org(connection, NO_LIMITS, 1)

@@ -21,18 +21,18 @@ LONG_SECONDS = 300.0
 @pytest.fixture
 async def small_pool(database_url: str) -> AsyncIterator[Database]:
     """Open a pool of one connection with short limits."""
-    opened = await Database.open(database_url, application_name="small", max_size=1, timeouts=SHORT_TIMEOUTS)
-    yield opened
-    await opened.close()
+    limited_pool = await Database.open(database_url, application_name="small", max_size=1, timeouts=SHORT_TIMEOUTS)
+    yield limited_pool
+    await limited_pool.close()
 
 
 @asynccontextmanager
 async def open_limited(url: str, **limits: float) -> AsyncIterator[Database]:
     """Open a pool of one connection with only these limits, so that no other one takes effect on a busy machine."""
     patient = Timeouts(acquire=LONG_SECONDS, statement=LONG_SECONDS, lock=LONG_SECONDS, idle=LONG_SECONDS)
-    opened = await Database.open(url, application_name="limited", max_size=1, timeouts=replace(patient, **limits))
-    yield opened
-    await opened.close()
+    limited_pool = await Database.open(url, application_name="limited", max_size=1, timeouts=replace(patient, **limits))
+    yield limited_pool
+    await limited_pool.close()
 
 
 @asynccontextmanager
@@ -166,14 +166,14 @@ async def test_a_database_that_accepts_no_connections_is_unavailable(postgres_ds
     name = urlsplit(database_url).path[1:]
     operator = await asyncpg.connect(postgres_dsn)
     try:
-        async with open_limited(database_url) as opened:
+        async with open_limited(database_url) as limited_pool:
             await operator.execute(f'alter database "{name}" allow_connections false')
             await operator.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
             for _ in range(2):
                 with pytest.raises(Unavailable):
-                    await opened.check()
+                    await limited_pool.check()
             await operator.execute(f'alter database "{name}" allow_connections true')
-            await opened.check()
+            await limited_pool.check()
     finally:
         await operator.execute(f'alter database "{name}" allow_connections true')
         await operator.close()
@@ -191,18 +191,22 @@ async def test_no_free_connection_in_time_is_unavailable(small_pool: Database) -
 async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server ends a statement at the limit, so that it does not continue after its caller has received the error."""
     monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE_SECONDS", LONG_SECONDS)
-    async with open_limited(database_url, statement=0.5) as opened:
+    async with open_limited(database_url, statement=0.5) as limited_pool:
         with pytest.raises(Unavailable, match="busy"):
-            async with opened.connection() as connection:
+            async with limited_pool.connection() as connection:
                 await connection.execute("select pg_sleep($1)", LONG_SECONDS)
 
 
 async def test_a_wait_for_a_lock_is_limited(database_url: str) -> None:
     """A wait for a lock ends at the limit for locks, which is shorter than that for statements."""
-    async with open_limited(database_url) as holding, holding.transaction() as holder, open_limited(database_url, lock=0.5) as opened:
-        await holder.execute("select pg_advisory_xact_lock(1)")
+    async with (
+        open_limited(database_url) as lock_pool,
+        lock_pool.transaction() as lock_connection,
+        open_limited(database_url, lock=0.5) as limited_pool,
+    ):
+        await lock_connection.execute("select pg_advisory_xact_lock(1)")
         with pytest.raises(Unavailable, match="busy"):
-            async with opened.transaction() as connection:
+            async with limited_pool.transaction() as connection:
                 await connection.execute("select pg_advisory_xact_lock(1)")
 
 

@@ -71,7 +71,7 @@ async def create_dashboards(database: Database, namespace: str, count: int) -> N
 
 
 async def start_sync(database: Database, namespace: str) -> DatabaseObjectStore:
-    """Return the objects as a job with a lease accesses them."""
+    """Start a sync, and return its store of objects."""
     job = NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
@@ -91,8 +91,8 @@ async def changes(
             is_half_written.set()
             await may_continue.wait()
         key = Key(DASHBOARD.group, DASHBOARD.plural, f"d{index}")
-        owned = {MANAGED_BY: "repo", MANAGER_ID: "r"}
-        yield Write(key, DASHBOARD.kind, DASHBOARD.version, Extract("New"), "", b'{"title":"New"}', is_new=False, annotations=owned)
+        annotations = {MANAGED_BY: "repo", MANAGER_ID: "r"}
+        yield Write(key, DASHBOARD.kind, DASHBOARD.version, Extract("New"), "", b'{"title":"New"}', is_new=False, annotations=annotations)
 
 
 async def count_rows(database: Database, statement: str, *values: object) -> int:
@@ -125,9 +125,9 @@ async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
     """A deletion does not wait for a sync that has not begun to write. The later write of that sync is refused as a whole."""
     namespace = f"org-{second_organization}"
     await create_dashboards(database, namespace, DASHBOARD_COUNT)
-    stored = await start_sync(database, namespace)
+    store = await start_sync(database, namespace)
     may_continue, is_half_written = asyncio.Event(), asyncio.Event()
-    sync = asyncio.create_task(stored.apply(namespace, changes(DASHBOARD_COUNT + 10, may_continue, is_half_written), Snapshot()))
+    sync = asyncio.create_task(store.apply(namespace, changes(DASHBOARD_COUNT + 10, may_continue, is_half_written), Snapshot()))
     await is_half_written.wait()
     await organizations.remove(ACTOR, second_organization)
     may_continue.set()
@@ -143,9 +143,9 @@ async def test_a_concurrent_sync_stores_nothing_permanently(
     """If a sync and the deletion of its organization are concurrent, the sync's objects are deleted or not stored at all."""
     namespace = f"org-{second_organization}"
     await create_dashboards(database, namespace, DASHBOARD_COUNT)
-    stored = await start_sync(database, namespace)
+    store = await start_sync(database, namespace)
     results = await asyncio.gather(
-        stored.apply(namespace, changes(DASHBOARD_COUNT + 10), Snapshot()),
+        store.apply(namespace, changes(DASHBOARD_COUNT + 10), Snapshot()),
         organizations.remove(ACTOR, second_organization),
         return_exceptions=True,
     )

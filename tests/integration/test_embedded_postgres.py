@@ -215,14 +215,14 @@ async def test_a_closed_folder_keeps_its_permissions(data_dir: Path) -> None:
     If root starts a server whose user cannot enter the directory, the database is stored elsewhere, and a file names
     the path. The server of another user stores it in the directory.
     """
-    closed = data_dir / "closed"
-    closed.mkdir(mode=0o700)
-    data_folder = closed / "data"
+    closed_folder = data_dir / "closed"
+    closed_folder.mkdir(mode=0o700)
+    data_folder = closed_folder / "data"
     try:
         for _ in range(2):
             async with running(data_folder) as url:
                 assert await fetch_value(url, "select 1") == 1
-        assert closed.stat().st_mode & 0o777 == 0o700
+        assert closed_folder.stat().st_mode & 0o777 == 0o700
         assert (data_folder / placement.LOCATION_FILE).exists() == (os.getuid() == 0)
         assert (data_folder / "postgres").exists() == (os.getuid() != 0)
     finally:

@@ -133,14 +133,14 @@ async def test_deleted_objects_are_in_the_trash(database: Database) -> None:
         second_page = await histories.list_trash(
             connection, DASHBOARD, "default", after=TrashPosition(first[-1].name, first[-1].uid), limit=2
         )
-        named = await histories.list_trash(connection, DASHBOARD, "default", name="b", limit=2)
-        listed = [
+        items_of_b = await histories.list_trash(connection, DASHBOARD, "default", name="b", limit=2)
+        counts_by_author = [
             len(await histories.list_trash(connection, DASHBOARD, "default", limit=9, deleted_by=f"user:{number}")) for number in (1, 2)
         ]
     assert [item.name for item in (*first, *second_page)] == ["a", "a", "b"]
-    assert [item.uid for item in named] == [item.uid for item in second_page]
-    assert listed == [0, 3]
-    metadata = orjson.loads(named[0].encode("v2alpha1"))["metadata"]
+    assert [item.uid for item in items_of_b] == [item.uid for item in second_page]
+    assert counts_by_author == [0, 3]
+    metadata = orjson.loads(items_of_b[0].encode("v2alpha1"))["metadata"]
     assert metadata["annotations"]["grafana.app/updatedBy"] == "user:2"
     assert metadata["deletionTimestamp"] == metadata["annotations"]["grafana.app/updatedTimestamp"]
 
@@ -191,8 +191,8 @@ async def test_generations_in_the_feed_are_kept(database: Database) -> None:
     await delete_old_generations(database, keep=1, changes_for=timedelta(minutes=1))
     async with database.connection() as connection:
         assert await generations(connection, uid) == [5, 4, 3]
-        needed = await connection.fetch("select generation from change union select old_generation from change order by 1")
-    assert [row["generation"] for row in needed] == [3, 4, 5]
+        feed_generations = await connection.fetch("select generation from change union select old_generation from change order by 1")
+    assert [row["generation"] for row in feed_generations] == [3, 4, 5]
 
 
 async def test_imported_versions_do_not_delete_the_current_one(database: Database) -> None:

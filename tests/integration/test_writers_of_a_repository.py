@@ -51,8 +51,8 @@ async def edition_of(database: Database, repository: Repository) -> int:
         return (await repositories.stored_commit(connection, uuid.UUID(repository.uid), generation=repository.generation)).edition
 
 
-async def title_of(stored: DatabaseObjectStore) -> str:
-    return next((item.title for item in await stored.managed("default", "r")), "0")
+async def title_of(store: DatabaseObjectStore) -> str:
+    return next((item.title for item in await store.managed("default", "r")), "0")
 
 
 async def number_writes(text: str) -> AsyncIterator[Change]:
@@ -66,12 +66,12 @@ async def count_up(database: Database, repository: Repository, times: int, pause
     writes = 0
     while writes < times:
         edition_before = await edition_of(database, repository)
-        stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=edition_before)
-        body = str(int(await title_of(stored)) + 1)
+        store = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=edition_before)
+        body = str(int(await title_of(store)) + 1)
         for _ in range(pauses.randrange(3)):
             await asyncio.sleep(0)
         try:
-            await stored.apply("default", number_writes(body), Snapshot())
+            await store.apply("default", number_writes(body), Snapshot())
             writes += 1
         except Overtaken:
             continue
@@ -174,8 +174,8 @@ async def test_an_overtaken_sync_starts_again(database: Database, repository: Re
     """An overtaken sync reads the files again and keeps the other writer's objects where the files agree."""
     checkout = ChangingTree(database, repository, 4)
     assert await run_sync(database, checkout) == (State.SUCCESS, "completed successfully")
-    stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=0)
-    assert [(item.path, item.title) for item in await stored.managed("default", "r")] == [("counter.json", "0")]
+    store = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=0)
+    assert [(item.path, item.title) for item in await store.managed("default", "r")] == [("counter.json", "0")]
 
 
 async def test_a_sync_that_is_always_overtaken_fails(database: Database, repository: Repository) -> None:

@@ -25,7 +25,7 @@ class Target:
         """Return the port of a data source. Of the data sources of the suite, only Prometheus exists, at another port."""
         return port
 
-    def wait_until_responsive(self, **_how: object) -> None:
+    def wait_until_responsive(self, **_options: object) -> None:
         """Do nothing: the gateway is running."""
 
 

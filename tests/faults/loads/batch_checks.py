@@ -66,14 +66,16 @@ async def audit_batches(system: System, database: Database, names: Sequence[str]
     count_ended = "select count(*) from batch where name = any($1) and finished_at is not null"
     await wait_while_fewer(len(names), lambda: database.fetchval(count_ended, names))
     rows = await database.fetch("select name, total, success, finished_at from batch where name = any($1)", names)
-    stored = {row["name"]: row for row in rows}
+    rows_by_name = {row["name"]: row for row in rows}
     for name in names:
-        if name not in stored:
+        if name not in rows_by_name:
             audit.lost.append(f"{name} is not stored")
-        elif stored[name]["finished_at"] is None:
-            audit.stuck.append(f"{name} has not ended: {dict(stored[name])}")
-        elif (stored[name]["total"], stored[name]["success"]) != (ITEMS, ITEMS):
-            audit.wrong.append(f"{name} has {stored[name]['success']} successful items of {stored[name]['total']} instead of {ITEMS}")
+        elif rows_by_name[name]["finished_at"] is None:
+            audit.stuck.append(f"{name} has not ended: {dict(rows_by_name[name])}")
+        elif (rows_by_name[name]["total"], rows_by_name[name]["success"]) != (ITEMS, ITEMS):
+            audit.wrong.append(
+                f"{name} has {rows_by_name[name]['success']} successful items of {rows_by_name[name]['total']} instead of {ITEMS}"
+            )
         else:
             audit.wrong += await _wrong_results(system, name)
     surplus = "select labels ->> $1 as name, count(*) from job where labels ->> $1 = any($2) group by 1 having count(*) > $3"

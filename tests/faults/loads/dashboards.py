@@ -84,16 +84,16 @@ class Dashboards:
         """Check the stored titles, and that each accepted title was written once."""
         audit = self._audit.copy()
         rows = await database.fetch("select name, title from resource where resource = 'dashboards' and namespace = 'default'")
-        stored = {row["name"]: row["title"] for row in rows}
+        stored_titles = {row["name"]: row["title"] for row in rows}
         for board in self._dashboards:
-            title = stored.get(board.name)
+            title = stored_titles.get(board.name)
             if title not in board.possible:
                 audit.lost.append(f"{board.name} has the title {title}; possible are {board.possible}")
             changes = "select title from change where name = $1 and type <> 'DELETED'"
-            written = [row[0] for row in await database.fetch(changes, board.name)]
-            audit.lost += [f"the write of {accepted} is in no change" for accepted in board.accepted if accepted not in written]
-            repeated = {title for title in written if written.count(title) > 1}
-            audit.doubled += [f"{title} was written {written.count(title)} times" for title in repeated]
+            written_titles = [row[0] for row in await database.fetch(changes, board.name)]
+            audit.lost += [f"the write of {accepted} is in no change" for accepted in board.accepted if accepted not in written_titles]
+            repeated = {title for title in written_titles if written_titles.count(title) > 1}
+            audit.doubled += [f"{title} was written {written_titles.count(title)} times" for title in repeated]
         return audit
 
 

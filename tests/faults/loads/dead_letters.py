@@ -40,8 +40,8 @@ class DeadLetters:
     async def audit(self, database: Database) -> Audit:
         """Check that each confirmed message is one dead letter."""
         audit, confirmed = self._audit.copy(), self._confirmed
-        stored = "select count(distinct message_id) from dead_letter where message_id = any($1)"
-        await wait_while_fewer(len(confirmed), lambda: database.fetchval(stored, confirmed))
+        count_statement = "select count(distinct message_id) from dead_letter where message_id = any($1)"
+        await wait_while_fewer(len(confirmed), lambda: database.fetchval(count_statement, confirmed))
         rows = await database.fetch("select message_id, count(*) from dead_letter where message_id = any($1) group by 1", confirmed)
         counts = {row["message_id"]: row["count"] for row in rows}
         audit.lost += [

@@ -42,16 +42,18 @@ async def _audit_results(database: Database, operations: dict[str, bool], audit:
         "where labels ->> 'operation' = any($1)",
         list(operations),
     )
-    stored: dict[str, list[str]] = {}
+    stored_uids: dict[str, list[str]] = {}
     for row in rows:
-        stored.setdefault(row["operation"], []).append(row["uid"])
+        stored_uids.setdefault(row["operation"], []).append(row["uid"])
         expected = int(row["number"]) + 1
         if row["body"] is not None and result_of(json.loads(row["body"])) != expected:
             audit.wrong.append(f"the result of {row['operation']} is not {expected}: {row['body'][:200]!r}")
         elif row["body"] is None:
             audit.wrong.append(f"{row['operation']} has no result")
-    audit.lost += [f"{operation} is not stored" for operation, is_accepted in operations.items() if is_accepted and operation not in stored]
-    audit.doubled += [f"{operation} is stored as {uids}" for operation, uids in stored.items() if len(uids) > 1]
+    audit.lost += [
+        f"{operation} is not stored" for operation, is_accepted in operations.items() if is_accepted and operation not in stored_uids
+    ]
+    audit.doubled += [f"{operation} is stored as {uids}" for operation, uids in stored_uids.items() if len(uids) > 1]
 
 
 def result_of(body: Any) -> Any:

@@ -73,14 +73,14 @@ async def audit_jobs(database: Database, jobs: dict[str, str], audit: Audit) -> 
     rows: Sequence[Any] = await database.fetch(
         "select uid::text, name, state, status::json ->> 'message' as message from job where uid = any($1::uuid[])", list(jobs)
     )
-    stored = {row["uid"]: row for row in rows}
+    rows_by_uid = {row["uid"]: row for row in rows}
     for uid, operation in jobs.items():
-        if uid not in stored:
+        if uid not in rows_by_uid:
             audit.lost.append(f"{operation}: its job {uid} does not exist")
-        elif stored[uid]["state"] in ("pending", "working"):
-            audit.stuck.append(f"{operation}: {stored[uid]['name']} is {stored[uid]['state']}")
-        elif stored[uid]["state"] != "success":
-            audit.wrong.append(f"{operation}: {stored[uid]['name']} ended with the error {stored[uid]['message']}")
+        elif rows_by_uid[uid]["state"] in ("pending", "working"):
+            audit.stuck.append(f"{operation}: {rows_by_uid[uid]['name']} is {rows_by_uid[uid]['state']}")
+        elif rows_by_uid[uid]["state"] != "success":
+            audit.wrong.append(f"{operation}: {rows_by_uid[uid]['name']} ended with the error {rows_by_uid[uid]['message']}")
     ended_twice = await database.fetch(
         "select uid::text, count(*) from change where uid = any($1::uuid[]) and type <> 'DELETED' "
         "and status::json ->> 'state' in ('success', 'error') group by uid having count(*) > 1",

@@ -69,8 +69,8 @@ class History:
             return
         old = self._random.choice(directories)
         new = self._random.choice([f"moved-{self._next()}/", "infra/", "shop/prod/", f"{old}below/"])
-        moved = {path: self.files.pop(path) for path in sorted(self.files) if path.startswith(old)}
-        for path, body in moved.items():
+        moved_files = {path: self.files.pop(path) for path in sorted(self.files) if path.startswith(old)}
+        for path, body in moved_files.items():
             self._write((new + path.removeprefix(old))[-200:], body)
 
     def remove(self) -> None:

@@ -182,7 +182,7 @@ async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work_tr
 async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """If a change deletes the last file of the directory, it adds a ``.keep``, so that the next sync finds the directory."""
     base = work_tree.commit({"a.json": "1"})
-    assert (await write(base, {}, directory="x/y")).sha == base  # without an effect, without a commit
+    assert (await write(base, {}, directory="x/y")).sha == base  # a change without an effect makes no commit
     first = await write(base, {"b.json": b"2"}, directory="x/y")
     assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/b.json"]
     await write(first.sha, {"b.json": None}, directory="x/y")
@@ -323,7 +323,7 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work_tree: WorkTr
     assert "theirs.json" in git_at_host(server, "ls-tree", "--name-only", ref or "main")
 
 
-async def test_of_two_concurrent_changes_one_succeeds(
+async def test_one_of_several_concurrent_changes_succeeds(
     server: GitServer, mirrors: Mirrors, tmp_path: Path, open_remote: OpenRemote, work_tree: WorkTree
 ) -> None:
     """Only one of several concurrent changes succeeds, even if the workers share no folder."""
@@ -331,7 +331,7 @@ async def test_of_two_concurrent_changes_one_succeeds(
     change = BranchChange("main", "", base, [CommitDraft([Edit("b.json", b"1", None)], EVE, "m")])
     other_mirrors = Mirrors(tmp_path / "other", max_bytes=1 << 26)
     results = await asyncio.gather(
-        *(commits.commit(each_mirrors, "uid", open_remote("r.git"), change) for each_mirrors in (mirrors, mirrors, other_mirrors)),
+        *(commits.commit(worker_mirrors, "uid", open_remote("r.git"), change) for worker_mirrors in (mirrors, mirrors, other_mirrors)),
         return_exceptions=True,
     )
     # Equal changes in the same second are the same commit: then more than one change succeeds.
@@ -374,8 +374,8 @@ async def test_a_read_only_token_is_refused(server: GitServer, work_tree: WorkTr
         await write(base, {"b.json": b"{}"})
 
 
-@pytest.mark.parametrize("is_followed", [False, True], ids=["newest commit", "below a later commit"])
-async def test_a_push_without_a_response_is_checked(server: GitServer, work_tree: WorkTree, write: Write, is_followed: bool) -> None:
+@pytest.mark.parametrize("has_later_commit", [False, True], ids=["newest commit", "below a later commit"])
+async def test_a_push_without_a_response_is_checked(server: GitServer, work_tree: WorkTree, write: Write, has_later_commit: bool) -> None:
     """A push without a response succeeded if its commit exists at the host, even below later ones; otherwise the error is raised."""
     base = work_tree.commit({"a.json": "{}"})
 
@@ -384,14 +384,14 @@ async def test_a_push_without_a_response_is_checked(server: GitServer, work_tree
             return None
         server.fault = None
         await server.run_backend(request)
-        if is_followed:
+        if has_later_commit:
             git(work_tree.folder, "pull", "--quiet", "origin", "main")
             work_tree.commit({"theirs.json": "{}"})
         return web.Response(status=502)
 
     server.fault = push_without_response
     created = await write(base, {"b.json": b"{}"})
-    assert git_at_host(server, "rev-parse", "main~1" if is_followed else "main") == created.sha
+    assert git_at_host(server, "rev-parse", "main~1" if has_later_commit else "main") == created.sha
     assert GitCheckout(created).open_reader()("b.json").body == b"{}"
 
 

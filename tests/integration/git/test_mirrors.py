@@ -273,9 +273,9 @@ async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_DIR", str(tmp_path))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
-    listed = await command.run(["config", "--list", "--name-only"], directory=tmp_path, settings={"a.b": "c"}, timeout_seconds=10)
-    assert b"user.name" not in listed
-    assert b"a.b" in listed
+    setting_names = await command.run(["config", "--list", "--name-only"], directory=tmp_path, settings={"a.b": "c"}, timeout_seconds=10)
+    assert b"user.name" not in setting_names
+    assert b"a.b" in setting_names
     assert not (tmp_path / "trace").exists()
 
 

@@ -222,8 +222,10 @@ async def test_a_host_of_a_private_authority_is_trusted(
     base = tls_server.create_repository("r.git").commit({"a.json": "{}"})
     tls_server.token = "s3cret"
     monkeypatch.chdir(certificate.authority.parent)
-    trusting = open_checkouts(tmp_path / "data", git_authorities=Path(certificate.authority.name))
-    created = await trusting.commit(hosted_repository(tls_server, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
+    trusting_checkouts = open_checkouts(tmp_path / "data", git_authorities=Path(certificate.authority.name))
+    created = await trusting_checkouts.commit(
+        hosted_repository(tls_server, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m"
+    )
     assert git.git(tls_server.root / "r.git", "rev-parse", "main") == created.commit
     tls_server.requests.clear()
     (tmp_path / "empty.pem").write_text("")

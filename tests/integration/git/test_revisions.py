@@ -55,9 +55,9 @@ class SyncedRepository:
     async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[JobProgress, bool]:
         """Sync, and return the progress and whether only the difference to the last commit was read."""
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, REPOSITORY, self._namespace, "team")
-            last_sync = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
-        objects = self._objects(repository_of(stored), last_sync.edition)
+            repository = await resources.get(connection, REPOSITORY, self._namespace, "team")
+            last_sync = await repositories.stored_commit(connection, repository.uid, generation=repository.generation)
+        objects = self._object_store(repository_of(repository), last_sync.edition)
         difference = None
         if incremental and last_sync.commit:
             difference = await checkout.difference_since(last_sync.commit, [item.path for item in await objects.quarantined()])
@@ -66,7 +66,7 @@ class SyncedRepository:
             tools = SyncTools(spool, AdmissionSettings())
             return await sync(job, checkout, objects, NoReporter(), tools, difference), difference is not None
 
-    async def stored(self) -> dict[str, Any]:
+    async def objects(self) -> dict[str, Any]:
         """Return all managed objects by kind and name."""
         async with self._database.connection() as connection:
             rows = await connection.fetch(
@@ -77,7 +77,7 @@ class SyncedRepository:
             )
         return {f"{row['resource']}/{row['name']}": {**row, "spec": json.loads(row["spec"])} for row in rows}
 
-    def _objects(self, repository: Repository, edition: int) -> DatabaseObjectStore:
+    def _object_store(self, repository: Repository, edition: int) -> DatabaseObjectStore:
         return DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=repository, edition=edition)
 
 
@@ -106,11 +106,11 @@ async def test_stored_objects_equal_each_revision(
         progress, _ = await full_syncs.sync(checkout, incremental=False)
         incremental_progress, was_by_difference = await incremental_syncs.sync(checkout, incremental=True)
         assert sorted(progress.errors) == sorted(incremental_progress.errors), description
-        assert await full_syncs.stored() == await incremental_syncs.stored(), description
+        assert await full_syncs.objects() == await incremental_syncs.objects(), description
         by_difference += was_by_difference
         if not progress.error_count and not any(entry.warning for entry in progress.summary()):
             without_errors += 1
-            stored_objects, expected_objects = content_by_path(await full_syncs.stored()), expected_content(history.files)
+            stored_objects, expected_objects = content_by_path(await full_syncs.objects()), expected_content(history.files)
             existing_folders = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}
             assert {
                 key: row for key, row in stored_objects.items() if key in expected_objects or key not in existing_folders
@@ -119,11 +119,11 @@ async def test_stored_objects_equal_each_revision(
     assert without_errors > REVISIONS / 4
 
 
-def content_by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
+def content_by_path(objects: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of objects by kind and path, without names of folders: a moved directory keeps its generated name."""
-    folder_paths = {row["name"]: row["source_path"] or "" for row in stored.values() if row["resource"] == "folders"}
+    folder_paths = {row["name"]: row["source_path"] or "" for row in objects.values() if row["resource"] == "folders"}
     contents = {}
-    for row in stored.values():
+    for row in objects.values():
         is_folder = row["resource"] == "folders"
         name, body = (None, None) if is_folder else (row["name"], row["spec"])
         contents[f"{row['resource']}:{row['source_path'] or ''}"] = (name, folder_paths.get(row["folder"]), row["title"], body)

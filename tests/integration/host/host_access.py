@@ -56,8 +56,8 @@ async def open_host_access(
         server.description = description
         work_tree = server.create_repository(name)
         work_tree.commit({"kept.json": "{}", "gone.json": "what goes", "old/moved.json": '{"title": "moved"}\n' * 9})
-        moved = {"old/moved.json": None, "new/moved.json": '{"title": "moved"}\n' * 9}
-        head = work_tree.commit({"new.json": "what comes", "kept.json": '{"a": 1}', "gone.json": None, **moved}, branch="change")
+        moved_files = {"old/moved.json": None, "new/moved.json": '{"title": "moved"}\n' * 9}
+        head = work_tree.commit({"new.json": "what comes", "kept.json": '{"a": 1}', "gone.json": None, **moved_files}, branch="change")
         cipher = SecretCipher.from_keys("a key of the test's own")
         client = HostClient(HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's"), seconds=5)
         sealed = base64.b64encode(cipher.encrypt(TOKEN, token_owner("default", "boards"))).decode()

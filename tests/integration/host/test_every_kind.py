@@ -184,12 +184,12 @@ async def test_hooks_are_created_changed_listed_and_removed(access: HostAccess) 
     changed = await access.host.update_hook(access.repository, hook.id, replace(HOOK, events=frozenset({"push"}), secret="another"))
     assert (changed.id, changed.events) == (hook.id, frozenset({"push"}))
     assert (await access.host.hooks(access.repository))[3:] == [changed]
-    stored = list(access.server.repositories["team/boards"].hooks.values())[3]
+    hook_json = list(access.server.repositories["team/boards"].hooks.values())[3]
     assert "another" in (
-        stored.get("secret"),
-        stored.get("token"),
-        stored.get("config", {}).get("secret"),
-        stored.get("configuration", {}).get("secret"),
+        hook_json.get("secret"),
+        hook_json.get("token"),
+        hook_json.get("config", {}).get("secret"),
+        hook_json.get("configuration", {}).get("secret"),
     )
     await access.host.delete_hook(access.repository, hook.id)
     assert len(await access.host.hooks(access.repository)) == 3

@@ -91,11 +91,11 @@ class Description:
         """Return the schemas that the used calls refer to."""
         schemas, referenced = self._document["components"]["schemas"], dict[str, Any]()
         responses = [self._resolve(response) for operation in self._operations.values() for response in operation["responses"].values()]
-        waiting = [*_schema_names([list(self._operations.values()), responses])]
-        while waiting:
-            if (name := waiting.pop()) not in referenced:
+        remaining_names = [*_schema_names([list(self._operations.values()), responses])]
+        while remaining_names:
+            if (name := remaining_names.pop()) not in referenced:
                 referenced[name] = _schema(schemas[name])
-                waiting += _schema_names(schemas[name])
+                remaining_names += _schema_names(schemas[name])
         return referenced
 
     def _faults(self, schema: Any, value: Any) -> Iterator[str]:
@@ -138,11 +138,13 @@ def _close_schema(schema: Any) -> Any:
     """Return the schema without permission for further properties."""
     if not isinstance(schema, dict):
         return schema
-    closed: dict[str, Any] = {key: [_close_schema(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}
-    if "properties" not in closed:
-        return closed
-    properties = {name: _close_schema(value) for name, value in closed["properties"].items()}
-    return {**closed, "properties": properties, "additionalProperties": False}
+    closed_schema: dict[str, Any] = {
+        key: [_close_schema(item) for item in value] if key == "anyOf" else value for key, value in schema.items()
+    }
+    if "properties" not in closed_schema:
+        return closed_schema
+    properties = {name: _close_schema(value) for name, value in closed_schema["properties"].items()}
+    return {**closed_schema, "properties": properties, "additionalProperties": False}
 
 
 def _pattern(template: str) -> re.Pattern[str]:

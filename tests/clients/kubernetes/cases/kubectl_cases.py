@@ -165,12 +165,12 @@ def test_get_lists_the_kinds_of_a_category(kubectl: Kubectl, dashboard_name: str
     assert f"dashboard.{GROUP}/{dashboard_name}" in kubectl("get", "grafana", "--output=name").out
 
 
-@pytest.mark.parametrize("form", ["yaml", "json", "name", "wide", "jsonpath={.spec.title}", "custom-columns=T:.spec.title"])
-def test_get_prints_an_object_in_every_format(kubectl: Kubectl, dashboard_name: str, form: str) -> None:
+@pytest.mark.parametrize("output_format", ["yaml", "json", "name", "wide", "jsonpath={.spec.title}", "custom-columns=T:.spec.title"])
+def test_get_prints_an_object_in_every_format(kubectl: Kubectl, dashboard_name: str, output_format: str) -> None:
     """One object is printed in every output format."""
-    run = kubectl("get", "dashboard", dashboard_name, "--output", form)
+    run = kubectl("get", "dashboard", dashboard_name, "--output", output_format)
     run.check_requests(f"GET {ITEMS}/{dashboard_name}")
-    assert (dashboard_name if form == "name" else "One") in run.out
+    assert (dashboard_name if output_format == "name" else "One") in run.out
 
 
 def test_get_prints_the_error_of_an_unknown_object(kubectl: Kubectl) -> None:
@@ -183,11 +183,11 @@ def test_selectors_limit_a_list(kubectl: Kubectl, name: str) -> None:
     """Objects are listed by labels and by name."""
     for index, team in enumerate(("a", "b", "c")):
         kubectl("create", "-f", "-", document=dashboard(f"{name}-{index}", labels={"team": team, "case": name}))
-    listed = {
+    selectors_by_option = {
         "-l": [f"case={name},team=a", f"case={name},team in (a)", f"case={name},team notin (b,c)", f"case={name},team!=b,team!=c"],
         "--field-selector": [f"metadata.name={name}-0"],
     }
-    for option, selectors in listed.items():
+    for option, selectors in selectors_by_option.items():
         for selector in selectors:
             assert kubectl("get", "dashboards", option, selector, "--output=name").out.split() == [f"dashboard.{GROUP}/{name}-0"], selector
     assert len(kubectl("get", "dashboards", "-l", f"case={name},team", "--output=name").out.split()) == 3
