@@ -38,12 +38,12 @@ async def _warm_pools(_databases: Databases) -> AsyncIterator[WarmPools]:
 @pytest.fixture
 async def warm_database(database_url: str, _warm_pools: WarmPools) -> AsyncIterator[Database]:
     """Return an open pool on ``database_url``, over connections that may have served earlier tests."""
-    async with _warm_pools.lend(database_url) as lent:
-        yield lent
+    async with _warm_pools.lend(database_url) as pool:
+        yield pool
 
 
 @pytest.fixture
 async def listening_database(database_url: str, _warm_pools: WarmPools) -> AsyncIterator[Database]:
     """Return a database like ``warm_database``, whose connections for notifications may have served earlier tests, too."""
-    async with _warm_pools.lend_with_listeners(database_url) as lent:
-        yield lent
+    async with _warm_pools.lend_with_listeners(database_url) as pool:
+        yield pool

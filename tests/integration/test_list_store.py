@@ -125,8 +125,8 @@ async def _replay_changes(connection: Connection, version: int) -> list[tuple[An
     for row in await connection.fetch(f"{statement} order by c.resource_version", version):
         objects.pop(row["name"], None)
         if row["type"] != "DELETED":
-            result = ("name", "uid", "resource_version", "generation", "metadata", "body", "status", "title", "folder")
-            objects[row["name"]] = tuple(row[column] for column in result)
+            columns = ("name", "uid", "resource_version", "generation", "metadata", "body", "status", "title", "folder")
+            objects[row["name"]] = tuple(row[column] for column in columns)
     order = await connection.fetch("select n from unnest($1::text[]) n order by n", list(objects))
     return [objects[row["n"]] for row in order]
 

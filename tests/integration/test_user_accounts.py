@@ -123,12 +123,14 @@ async def test_a_users_role_depends_on_the_organization(admin_database: Database
     user_id = await add_user(admin_database, "ann", "ann@x.org")
     second_org_id = await add_org(admin_database, "Two", (user_id, Role.EDITOR))
     accounts = UserAccounts(admin_database)
-    identities = {login: await accounts.find(login, None) for login in ("ann", "admin")}
-    views = {login: account.identity for login, account in identities.items() if account is not None and account.identity is not None}
+    found_accounts = {login: await accounts.find(login, None) for login in ("ann", "admin")}
+    identities = {
+        login: account.identity for login, account in found_accounts.items() if account is not None and account.identity is not None
+    }
     for org_id, role in ((second_org_id, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):
-        identity = await accounts.identity_in(views["ann"], org_id)
+        identity = await accounts.identity_in(identities["ann"], org_id)
         assert (identity.org_id, identity.role, identity.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
         assert (identity.uid, identity.user_id) == (f"user:{user_id}", user_id)
-        server_admin = await accounts.identity_in(views["admin"], org_id)
+        server_admin = await accounts.identity_in(identities["admin"], org_id)
         assert server_admin.role is (Role.ADMIN if org_id == 1 else Role.NONE)
         assert server_admin.may("orgs.quotas:write", "org:id:1")

@@ -35,4 +35,4 @@ def _download(package: str, folder: Path) -> None:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.SubprocessError) as error:
         output = str(getattr(error, "stderr", "") or error)[-400:]
-        raise PackageMissing(f"{package} could not be fetched: that needs npm, and the network once. It said: {output}") from error
+        raise PackageMissing(f"{package} could not be fetched: that needs npm, and the network once. Its output: {output}") from error

@@ -14,10 +14,10 @@ from urllib.error import URLError
 from tests.clients.missing import Missing
 
 _KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-_SECONDS: Final = 120
+_TIMEOUT_SECONDS: Final = 120
 
 
-def candidate(package: str) -> str:
+def candidate_version(package: str) -> str:
     """Return the version that apt would install, or an empty text."""
     output = _output("apt-cache", "policy", package)
     match = re.search(r"^\s*Candidate: (\S+)$", output, re.MULTILINE)
@@ -84,7 +84,7 @@ def _download_verified(address: str, sha256: str) -> bytes:
 
 def _download(address: str) -> bytes:
     try:
-        with urllib.request.urlopen(address, timeout=_SECONDS) as response:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT_SECONDS) as response:
             content: bytes = response.read()
     except (URLError, OSError) as error:
         raise Missing(f"{Path(address).name} could not be fetched from Debian's mirror: {error}") from error

@@ -34,7 +34,7 @@ def program() -> Path:
     if _is_usable(unpacked):
         return unpacked
     shutil.rmtree(folder, ignore_errors=True)
-    if _version(debian.candidate("kubectl")) >= OLDEST:
+    if _version(debian.candidate_version("kubectl")) >= OLDEST:
         debian.from_apt("kubectl", folder)
     else:
         debian.from_pool("kubectl", _RELEASE, folder)

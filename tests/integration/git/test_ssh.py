@@ -149,10 +149,10 @@ async def test_a_banner_hides_no_error(tmp_path: Path, mirrors: Mirrors, lines: 
 
 
 @asynccontextmanager
-async def greeting_server(tmp_path: Path, greeting: str) -> AsyncIterator[SshServer]:
-    """Run a server that runs the shell command ``greeting`` before each program of git."""
+async def server_with_command(tmp_path: Path, shell_command: str) -> AsyncIterator[SshServer]:
+    """Run a server that runs a shell command before each program of git."""
     program = tmp_path / "program"
-    program.write_text(f'#!/bin/sh\n{greeting}\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n')
+    program.write_text(f'#!/bin/sh\n{shell_command}\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n')
     program.chmod(0o755)
     async with ssh.serving(tmp_path / "ssh", settings=[f"ForceCommand {program}"]) as server:
         yield server
@@ -160,7 +160,7 @@ async def greeting_server(tmp_path: Path, greeting: str) -> AsyncIterator[SshSer
 
 async def test_a_failure_of_the_server_keeps_the_mirror(tmp_path: Path, mirrors: Mirrors) -> None:
     """A failure or stop of the server does not count as damage of the mirror, which would be fetched again."""
-    async with greeting_server(tmp_path, f"test ! -e {tmp_path}/closed || {{ echo in maintenance >&2; exit 1; }}") as server:
+    async with server_with_command(tmp_path, f"test ! -e {tmp_path}/closed || {{ echo in maintenance >&2; exit 1; }}") as server:
         sha = server.create_repository("team.git").commit({"a.json": "1"})
         fetched = await mirrors.fetch("uid", ssh_remote(server), "main")
         assert fetched is not None
@@ -185,19 +185,19 @@ async def test_a_failure_of_the_server_keeps_the_mirror(tmp_path: Path, mirrors:
 )
 async def test_a_key_without_a_right_is_reported(tmp_path: Path, mirrors: Mirrors, message: str, error_type: type[DashwrightError]) -> None:
     """The refusals of gitolite, Gitea and GitLab are faults of the key or the address, not of the host."""
-    async with greeting_server(tmp_path, f'echo "{message}" >&2; exit 1') as server:
+    async with server_with_command(tmp_path, f'echo "{message}" >&2; exit 1') as server:
         assert isinstance(await head_error(ssh_remote(server), mirrors), error_type)
 
 
 async def test_a_program_with_much_output_hides_no_error(tmp_path: Path, mirrors: Mirrors) -> None:
     """The error of git is found at the end of any amount of text that the server writes before it."""
-    async with greeting_server(tmp_path, "yes 'Welcome to this server' | head -n 5000 >&2") as server:
+    async with server_with_command(tmp_path, "yes 'Welcome to this server' | head -n 5000 >&2") as server:
         assert isinstance(await head_error(ssh_remote(server, "none"), mirrors), NotFound)
 
 
 async def test_a_login_shell_that_prints_is_reported(tmp_path: Path, mirrors: Mirrors) -> None:
     """Text of a login shell among the data of git is an error that names the cause."""
-    async with greeting_server(tmp_path, "echo Welcome to this server") as server:
+    async with server_with_command(tmp_path, "echo Welcome to this server") as server:
         server.create_repository("team.git").commit({"a.json": "1"})
         error = await head_error(ssh_remote(server), mirrors)
     assert isinstance(error, BadRequest)
@@ -228,9 +228,9 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     folder = tmp_path / "memory"
     folder.mkdir()
     monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", folder)
-    old = folder / "dashwright-ssh-old"
-    old.mkdir()
-    os.utime(old, (0, 0))
+    old_folder = folder / "dashwright-ssh-old"
+    old_folder.mkdir()
+    os.utime(old_folder, (0, 0))
 
     connected, closed = asyncio.Event(), asyncio.Event()
 
@@ -280,7 +280,7 @@ async def test_a_port_without_an_ssh_server_is_reported(mirrors: Mirrors) -> Non
     assert "the git host cannot be reached" in error.message
 
 
-class _TwoAddresses(HostResolver):
+class _TwoAddressResolver(HostResolver):
     """A resolver that returns an address at which nothing listens before the address of the host."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
@@ -291,7 +291,7 @@ class _TwoAddresses(HostResolver):
 async def test_the_next_address_is_tried(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """A host is reached at its second address if its first one cannot be reached."""
     newest = ssh_server.create_repository("team.git").commit({"a.json": "1"})
-    resolver = _TwoAddresses(AllowedHosts.parse(LOOPBACK), "the repository's")
+    resolver = _TwoAddressResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
     assert await replace(ssh_remote(ssh_server), resolver=resolver).head("main", mirrors.ensure_root()) == newest
 
 
