@@ -97,7 +97,7 @@ async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors
 async def test_older_protocols_need_the_branch_of_the_first_commit(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int, branch: str
 ) -> None:
-    """With version 2, the host reveals the branch of an empty repository; with older version, the spec must name it."""
+    """With version 2, the host reveals the branch of an empty repository; with older versions, the spec must name it."""
     server.create_repository("r.git")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/main")
     remote = open_remote("r.git")
@@ -128,7 +128,7 @@ async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirr
 
 
 async def test_a_server_without_newer_capabilities_is_read(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """A server that lacks one of the capabilities which newer version of git added is read."""
+    """A server that lacks one of the capabilities that newer versions of git added is read."""
     server.newest_protocol = 0
     for capability in ("ofs-delta", "side-band", "thin-pack", "no-done", "shallow", "deepen"):
         server.fault = remove_capability(capability, server)
