@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.clients import expectations, grafana_client, group_report, suite
+from tests.clients.dependency_missing import DependencyMissing
 from tests.clients.kubernetes import programs
-from tests.clients.missing import Missing
 from tests.clients.tools import programs as tools
 
 _EXCEPTIONS = Path(__file__).parent / "expected_failures.toml"
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     folder.chmod(0o711)
     try:
         complaints = asyncio.run(_judge_all(groups, folder))
-    except Missing as error:
+    except DependencyMissing as error:
         print(f"test-clients: {error}", file=sys.stderr)
         complaints, status = 0, 2
     except AssertionError as error:  # raised if a service does not start

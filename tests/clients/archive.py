@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from tests.clients import suite
-from tests.clients.missing import Missing
+from tests.clients.dependency_missing import DependencyMissing
 
 
 def cache_folder() -> Path:
@@ -21,18 +21,20 @@ def cache_folder() -> Path:
 
 
 def unpack(into: Path) -> Path:
-    """Unpack the suite into a new folder below ``into`` and return that. Raises Missing if the archive cannot be downloaded."""
+    """Unpack the suite into a new folder below ``into`` and return that. Raises DependencyMissing if the archive cannot be downloaded."""
     with tarfile.open(_archive()) as archive:
         archive.extractall(into, filter="data")
     return into / _stem()
 
 
 def check(archive: Path, sha256: str) -> None:
-    """Remove the file and raise Missing unless its content has the hash."""
+    """Remove the file and raise DependencyMissing unless its content has the hash."""
     actual_hash = hashlib.sha256(archive.read_bytes()).hexdigest()
     if actual_hash != sha256:
         archive.unlink()
-        raise Missing(f"{archive.name} is not the archive that is pinned: its SHA-256 is {actual_hash}, not {sha256}; it was removed")
+        raise DependencyMissing(
+            f"{archive.name} is not the archive that is pinned: its SHA-256 is {actual_hash}, not {sha256}; it was removed"
+        )
 
 
 def _stem() -> str:
@@ -55,7 +57,7 @@ def _download(archive: Path) -> None:
         process = subprocess.run([*command, "--dest", folder, expected], check=False, capture_output=True, text=True, errors="replace")
         downloaded = Path(folder) / archive.name
         if process.returncode != 0 or not downloaded.exists():
-            raise Missing(
+            raise DependencyMissing(
                 f"the source archive of {expected} could not be downloaded from PyPI (or the configured index): it needs the network "
                 f"once, or the file at {archive}. pip said: {process.stderr.strip()[-400:]}"
             )

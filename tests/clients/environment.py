@@ -8,7 +8,7 @@ import venv
 from pathlib import Path
 
 from tests.clients.archive import cache_folder
-from tests.clients.missing import Missing
+from tests.clients.dependency_missing import DependencyMissing
 
 _REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 
@@ -16,7 +16,7 @@ _REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 def python(lock: str) -> Path:
     """Return the interpreter of an environment that holds exactly ``requirements/LOCK.txt``, created once for each lock.
 
-    Raises Missing if PyPI does not have what is locked.
+    Raises DependencyMissing if PyPI does not have what is locked.
     """
     locked = _REQUIREMENTS / f"{lock}.txt"
     digest = hashlib.sha256(locked.read_bytes() + sys.version.encode()).hexdigest()[:16]
@@ -30,7 +30,7 @@ def python(lock: str) -> Path:
     process = subprocess.run([*command, "--requirement", str(locked)], check=False, capture_output=True, text=True, errors="replace")
     if process.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
-        raise Missing(
+        raise DependencyMissing(
             f"the packages of {locked.name} could not be installed from PyPI (or the configured index): this needs the network once. "
             f"pip said: {process.stderr.strip()[-400:]}"
         )

@@ -28,7 +28,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Unpredictable:
+class UnpredictableResult:
     """A test that may pass or fail with the same gateway, and the reason."""
 
     reason: str
@@ -41,7 +41,7 @@ class Expectations:
 
     fails: Mapping[str, str]
     skips: Mapping[str, str]
-    either: Mapping[str, Unpredictable]
+    either: Mapping[str, UnpredictableResult]
 
 
 def read_expectations(text: str) -> Expectations:
@@ -54,7 +54,9 @@ def read_expectations(text: str) -> Expectations:
     if unknown := set(tables) - {"fails", "skips", "either"}:
         raise ValueError(f"unknown tables {', '.join(sorted(unknown))}; use fails, skips and either")
     fails, skips = tables.get("fails", {}), tables.get("skips", {})
-    either = {test: Unpredictable(entry.get("reason", ""), entry.get("message", "")) for test, entry in tables.get("either", {}).items()}
+    either = {
+        test: UnpredictableResult(entry.get("reason", ""), entry.get("message", "")) for test, entry in tables.get("either", {}).items()
+    }
     reasons = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in either.items())]
     for test, reason in reasons:
         if not isinstance(reason, str) or not reason.strip():

@@ -15,7 +15,7 @@ _PLUGINS = Path(__file__).parent / "plugin"
 
 
 async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
-    """Run the groups in sequence; groups of the same version share a gateway. Raises Missing."""
+    """Run the groups in sequence; groups of the same version share a gateway. Raises DependencyMissing."""
     python, tests = environment.python(LOCK), archive.unpack(folder)
     async with AsyncExitStack() as stack:
         prometheus_url = await prometheus.url(stack)

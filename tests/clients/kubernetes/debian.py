@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.error import URLError
 
-from tests.clients.missing import Missing
+from tests.clients.dependency_missing import DependencyMissing
 
 _KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TIMEOUT_SECONDS: Final = 120
@@ -25,7 +25,7 @@ def candidate_version(package: str) -> str:
 
 
 def from_apt(package: str, into: Path) -> None:
-    """Unpack apt's candidate. Raises Missing."""
+    """Unpack apt's candidate. Raises DependencyMissing."""
     with tempfile.TemporaryDirectory() as folder:
         _run("apt-get", "download", "--quiet", package, folder=Path(folder))
         _unpack(next(Path(folder).glob("*.deb")), into)
@@ -34,7 +34,7 @@ def from_apt(package: str, into: Path) -> None:
 def from_pool(package: str, release: str, into: Path) -> None:
     """Unpack the package of another release than the machine's, from the configured mirror.
 
-    The archive's signature covers the index of packages, whose hashes cover the package. Raises Missing.
+    The archive's signature covers the index of packages, whose hashes cover the package. Raises DependencyMissing.
     """
     architecture = _output("dpkg", "--print-architecture").strip()
     index = f"main/binary-{architecture}/Packages.xz"
@@ -50,7 +50,7 @@ def from_pool(package: str, release: str, into: Path) -> None:
             deb.write_bytes(_download_verified(f"{mirror}/{name}", sha256))
             _unpack(deb, into)
             return
-    raise Missing(f"{package}: apt has no mirror of Debian's archive")
+    raise DependencyMissing(f"{package}: apt has no mirror of Debian's archive")
 
 
 def _mirrors() -> Iterator[str]:
@@ -62,7 +62,7 @@ def _mirrors() -> Iterator[str]:
 def _hash_in_release(release: str, index: str) -> str:
     match = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(index)}$", release, re.MULTILINE)
     if match is None:
-        raise Missing(f"the archive's list of indexes has no {index}")
+        raise DependencyMissing(f"the archive's list of indexes has no {index}")
     return match[1]
 
 
@@ -72,13 +72,13 @@ def _entry(packages: str, package: str) -> tuple[str, str]:
         if paragraph.startswith(f"Package: {package}\n"):
             fields = dict(line.partition(": ")[::2] for line in paragraph.splitlines() if not line.startswith(" "))
             return fields["Filename"], fields["SHA256"]
-    raise Missing(f"the archive has no {package}")
+    raise DependencyMissing(f"the archive has no {package}")
 
 
 def _download_verified(address: str, sha256: str) -> bytes:
     content = _download(address)
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise Missing(f"{Path(address).name} is not what the archive's index says")
+        raise DependencyMissing(f"{Path(address).name} is not what the archive's index says")
     return content
 
 
@@ -87,7 +87,7 @@ def _download(address: str) -> bytes:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_SECONDS) as response:
             content: bytes = response.read()
     except (URLError, OSError) as error:
-        raise Missing(f"{Path(address).name} could not be fetched from Debian's mirror: {error}") from error
+        raise DependencyMissing(f"{Path(address).name} could not be fetched from Debian's mirror: {error}") from error
     return content
 
 
@@ -99,9 +99,9 @@ def _run(*command: str, folder: Path) -> None:
     try:
         process = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
     except OSError as error:
-        raise Missing(f"{command[0]} cannot be run: {error}") from error
+        raise DependencyMissing(f"{command[0]} cannot be run: {error}") from error
     if process.returncode:
-        raise Missing(f"{' '.join(command[:2])} failed: {process.stderr.strip()[-300:]}")
+        raise DependencyMissing(f"{' '.join(command[:2])} failed: {process.stderr.strip()[-300:]}")
 
 
 def _output(*command: str) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.clients.archive import cache_folder
+from tests.clients.dependency_missing import DependencyMissing
 from tests.clients.kubernetes import debian
-from tests.clients.missing import Missing
 
 OLDEST: Final = (1, 32)
 PATH_VARIABLE: Final = "DASHWRIGHT_TEST_KUBECTL"
@@ -21,11 +21,11 @@ _DISPATCHER: Final = "-dispatcher"
 
 
 def program() -> Path:
-    """Return the kubectl of ``DASHWRIGHT_TEST_KUBECTL``, of the path, of an earlier download, or of Debian. Raises Missing."""
+    """Return the kubectl of ``DASHWRIGHT_TEST_KUBECTL``, of the path, of an earlier download, or of Debian. Raises DependencyMissing."""
     if chosen := os.environ.get(PATH_VARIABLE):
         if _is_usable(Path(chosen)):
             return Path(chosen)
-        raise Missing(f"{PATH_VARIABLE}={chosen} is not a kubectl of version {_version_text(OLDEST)} or newer")
+        raise DependencyMissing(f"{PATH_VARIABLE}={chosen} is not a kubectl of version {_version_text(OLDEST)} or newer")
     installed = shutil.which("kubectl")
     if installed and _is_usable(Path(installed)):
         return Path(installed)
@@ -39,7 +39,7 @@ def program() -> Path:
     else:
         debian.from_pool("kubectl", _RELEASE, folder)
     if not _is_usable(unpacked):
-        raise Missing(
+        raise DependencyMissing(
             f"Debian's kubectl is not {_version_text(OLDEST)} or newer, or does not run here; install one, or name it in {PATH_VARIABLE}"
         )
     return unpacked

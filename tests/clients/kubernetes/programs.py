@@ -25,7 +25,7 @@ _PLUGINS: Final = Path(__file__).parent / "plugin"
 
 
 async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
-    """Run the groups in sequence. Raises Missing."""
+    """Run the groups in sequence. Raises DependencyMissing."""
     python = environment.python(LOCK)
     program = kubectl.program() if KUBECTL in groups else None
     path = folder / "kubernetes"

@@ -46,7 +46,7 @@ _REPOSITORY: Final = "team.git"
 
 
 async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
-    """Run the groups in sequence. Raises Missing."""
+    """Run the groups in sequence. Raises DependencyMissing."""
     pythons = {lock: environment.python(lock) for lock in sorted({GROUPS[group].lock for group in groups})}
     for group in groups:
         path = folder / group

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.clients import archive, expectations, suite
-from tests.clients.expectations import Expectations, Outcome, Result, Unpredictable
-from tests.clients.missing import Missing
+from tests.clients.dependency_missing import DependencyMissing
+from tests.clients.expectations import Expectations, Outcome, Result, UnpredictableResult
 
 FILE = "test/elements/test_team.py"
 NO_EXPECTATIONS = Expectations({}, {}, {})
@@ -49,7 +49,7 @@ def test_a_test_that_skips_itself_must_be_listed() -> None:
 def test_an_unpredictable_test_may_fail_or_pass() -> None:
     """An unpredictable test may pass, or fail with the listed message only."""
     for message, complaints in (("", 0), ("broke", 0), ("another", 1)):
-        unpredictable = Expectations({}, {}, {f"{FILE}::test_x": Unpredictable("depends on another server", message)})
+        unpredictable = Expectations({}, {}, {f"{FILE}::test_x": UnpredictableResult("depends on another server", message)})
         assert expectations.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), unpredictable) == []
         assert len(expectations.judge(FILE, results(1, failure("test_x")), unpredictable)) == complaints
 
@@ -113,6 +113,6 @@ def test_an_archive_with_another_checksum_is_deleted(tmp_path: Path) -> None:
     """A damaged archive is never executed, and the next run downloads it again."""
     damaged = tmp_path / "suite.tar.gz"
     damaged.write_bytes(b"something else")
-    with pytest.raises(Missing, match="not the archive that is pinned"):
+    with pytest.raises(DependencyMissing, match="not the archive that is pinned"):
         archive.check(damaged, suite.SHA256)
     assert not damaged.exists()

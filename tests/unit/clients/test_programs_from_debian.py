@@ -1,8 +1,8 @@
 """The choice of kubectl, and the verification of one from Debian's archive."""
 
 import pytest
+from tests.clients.dependency_missing import DependencyMissing
 from tests.clients.kubernetes import debian, kubectl
-from tests.clients.missing import Missing
 
 RELEASE = """Codename: trixie
 MD5Sum:
@@ -43,12 +43,12 @@ def test_versions_from_1_32_on_are_accepted(text: str, is_accepted: bool) -> Non
 def test_the_hash_of_an_index_is_that_of_the_signed_list() -> None:
     """The hash is the SHA-256 of exactly that file in the signed list."""
     assert debian._hash_in_release(RELEASE, "main/binary-amd64/Packages.xz") == "b" * 64
-    with pytest.raises(Missing):
+    with pytest.raises(DependencyMissing):
         debian._hash_in_release(RELEASE, "main/binary-riscv64/Packages.xz")
 
 
 def test_a_package_is_found_by_its_exact_name() -> None:
     """A package is found with its file and its hash, without lines of a description."""
     assert debian._entry(PACKAGES, "kubectl") == ("pool/main/k/kubectl_1.32.3_amd64.deb", "2")
-    with pytest.raises(Missing):
+    with pytest.raises(DependencyMissing):
         debian._entry(PACKAGES, "kube")

@@ -1,5 +1,5 @@
 """The error of a client run without one of its external dependencies."""
 
 
-class Missing(Exception):
+class DependencyMissing(Exception):
     """An external dependency that is not available; the message names it and says how to get it."""
