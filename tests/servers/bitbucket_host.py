@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from aiohttp import web
 from tests.servers.git import git
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRefused, find_by_number, signature
 
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed"}
 _EVENTS = {"opened": "pullrequest:created", "synchronize": "pullrequest:updated", "closed": "pullrequest:fulfilled"}
@@ -94,7 +94,7 @@ class BitbucketHost(GitHost):
 
     def _set_status(self, repository: HostRepository, commit: str, request_json: Any) -> dict[str, Any]:
         if request_json["state"] not in _STATES or not request_json.get("url") or not 0 < len(request_json.get("key", "")) <= _MAX_KEY:
-            raise Refused(400, "Bad request: state, url and key are required")
+            raise RequestRefused(400, "Bad request: state, url and key are required")
         repository.statuses.append((commit, request_json))
         return {"type": "build", "refname": None, **request_json}
 
@@ -102,7 +102,7 @@ class BitbucketHost(GitHost):
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if request_json is not None and not (request_json.get("url") and request_json.get("events") and request_json.get("description")):
-            raise Refused(400, "url, events and description are required")
+            raise RequestRefused(400, "url, events and description are required")
         if not path_parts and method == "POST":
             number = self._next_number()
             repository.hooks[number] = {"active": False, **request_json}

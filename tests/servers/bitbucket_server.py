@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from aiohttp import web
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRefused, find_by_number, signature
 
 _TYPES = {"A": "ADD", "D": "DELETE", "M": "MODIFY", "R": "MOVE", "C": "COPY"}
 _EVENTS = {"opened": "pr:opened", "synchronize": "pr:from_ref_updated", "closed": "pr:merged"}
@@ -61,7 +61,7 @@ class BitbucketServerHost(GitHost):
                 return self._pull_comments(method, find_by_number(repository.pulls, number).comments, rest, request_json)
             case "POST", ["commits", commit, "builds"]:
                 if request_json["state"] not in _STATES or not request_json.get("url") or not 0 < len(request_json.get("key", "")) <= 255:
-                    raise Refused(400, "state, url and key are required")
+                    raise RequestRefused(400, "state, url and key are required")
                 repository.statuses.append((commit, request_json))
                 return 204, None
             case _, ["webhooks", *rest]:
@@ -87,10 +87,10 @@ class BitbucketServerHost(GitHost):
         if path_parts:
             find_by_number(comments, path_parts[0])
             if request_json.get("version") != self.versions.get(number, 0):
-                raise Refused(409, "You are attempting to modify a comment based on out-of-date information.")
+                raise RequestRefused(409, "You are attempting to modify a comment based on out-of-date information.")
             self.versions[number] = self.versions.get(number, 0) + 1
         if len(request_json["text"]) > _MAX_COMMENT:
-            raise Refused(400, "Please enter a comment of 32768 or fewer characters")
+            raise RequestRefused(400, "Please enter a comment of 32768 or fewer characters")
         comments[number] = request_json["text"]
         return (200 if path_parts else 201), self._comment(number, request_json["text"])
 
@@ -100,7 +100,7 @@ class BitbucketServerHost(GitHost):
         if request_json is not None and not (
             request_json.get("url") and request_json.get("name") and {*request_json.get("events", ())} <= {*_KNOWN_EVENTS}
         ):
-            raise Refused(400, "url, name and known events are required")
+            raise RequestRefused(400, "url, name and known events are required")
         if not path_parts and method == "POST":
             number = self._next_number()
             repository.hooks[number] = {"active": False, "sslVerificationRequired": True, **request_json}

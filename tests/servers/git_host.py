@@ -42,7 +42,7 @@ class NotFound(Exception):
 
 
 @dataclass
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that the API does not accept."""
 
     status: int
@@ -208,7 +208,7 @@ class GitHost(GitServer):
             return self._refusal(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
         try:
             status, content = self._handle(request.method, path, request_json)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             return self._refusal(HTTPStatus(refusal.status), refusal.message)
         except NotFound:
             return self._refusal(HTTPStatus.NOT_FOUND, "Not Found")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from aiohttp import web
 from tests.servers import git_host_responses as responses
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRefused, find_by_number, signature
 
 #: Events that the host adds to the event ``pull_request`` of a hook.
 _VARIANTS = ("pull_request_assign", "pull_request_label", "pull_request_comment", "pull_request_review", "pull_request_sync")
@@ -42,7 +42,7 @@ class GiteaHost(GitHost):
 
     def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
         if method == "POST" and "/statuses/" in path and request_json["state"] not in _STATES:
-            raise Refused(422, "invalid state")
+            raise RequestRefused(422, "invalid state")
         return super()._handle(method, path, request_json)
 
     def _files(self, repository: HostRepository, number: int, repository_json: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,9 +58,9 @@ class GiteaHost(GitHost):
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if not path_parts and method == "POST":
             if request_json.get("type") not in ("gitea", "forgejo", "slack"):
-                raise Refused(422, f"Invalid hook type: {request_json.get('type')}")
+                raise RequestRefused(422, f"Invalid hook type: {request_json.get('type')}")
             if not {"url", "content_type"} <= request_json["config"].keys():
-                raise Refused(422, "Missing config option: url")
+                raise RequestRefused(422, "Missing config option: url")
             number = self._next_number()
             repository.hooks[number] = {"active": False, **request_json}
             repository.branches = self._refs(repository.name)

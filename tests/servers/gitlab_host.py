@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
 from aiohttp import web
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, find_by_number
+from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRefused, find_by_number
 
 _ACTIONS = {"opened": "open", "synchronize": "update", "closed": "merge"}
 _EVENTS = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
@@ -68,10 +68,12 @@ class GitLabHost(GitHost):
 
     def _set_status(self, repository: HostRepository, commit: str, request_json: Any) -> dict[str, Any]:
         if request_json["state"] not in _STATES:
-            raise Refused(400, "state does not have a valid value")
+            raise RequestRefused(400, "state does not have a valid value")
         key = commit, request_json["name"]
         if request_json["state"] == "pending" == self.states.get(key):
-            raise Refused(400, 'Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via "enqueue")')
+            raise RequestRefused(
+                400, 'Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via "enqueue")'
+            )
         self.states[key] = request_json["state"]
         repository.statuses.append((commit, request_json))
         status = {"id": self._next_number(), "sha": commit, "ref": "change", "status": request_json["state"], "allow_failure": False}
@@ -86,7 +88,7 @@ class GitLabHost(GitHost):
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if request_json is not None and not request_json.get("url"):
-            raise Refused(400, "url is missing")
+            raise RequestRefused(400, "url is missing")
         if not path_parts and method == "POST":
             number = self._next_number()
             repository.hooks[number] = {"push_events": True, "merge_requests_events": False, **request_json}
