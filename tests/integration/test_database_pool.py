@@ -252,12 +252,12 @@ async def test_a_cancelled_caller_returns_its_connection(small_pool: Database) -
     """A task cancelled during a query does not cost the pool a connection."""
     started = asyncio.Event()
 
-    async def long() -> None:
+    async def sleep_in_database() -> None:
         async with small_pool.connection() as connection:
             started.set()
             await connection.execute("select pg_sleep(10)")
 
-    task = asyncio.create_task(long())
+    task = asyncio.create_task(sleep_in_database())
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
