@@ -66,7 +66,8 @@ async def create_dashboard(api: Api, uid: str, title: str, folder: str = "", tag
 
 
 @pytest.fixture
-async def stored_objects(api: Api) -> Api:
+async def gateway(api: Api) -> Api:
+    """Return a gateway with nested folders, dashboards at the root and in a folder, and a repository."""
     assert (await api("POST", "/api/folders", {"uid": "shop", "title": "Shop"}))[0] == 200
     assert (await api("POST", "/api/folders", {"uid": "inner", "title": "Inner", "parentUid": "shop"}))[0] == 200
     await create_dashboard(api, "top", HOSTILE_TEXT, tags=["a&b"])
@@ -75,22 +76,22 @@ async def stored_objects(api: Api) -> Api:
     return api
 
 
-async def test_the_start_page_leads_to_everything(stored_objects: Api) -> None:
+async def test_the_start_page_leads_to_everything(gateway: Api) -> None:
     """The start page links to dashboards, folders and the API description, and lists repositories and jobs.
 
     The page of a folder links to its contents and to its parents.
     """
-    admin = await stored_objects.person("ann", Role.ADMIN)
-    page = await open_page(stored_objects, "/", admin)
+    admin = await gateway.person("ann", Role.ADMIN)
+    page = await open_page(gateway, "/", admin)
     assert {"/dashboards/f/shop/shop", "/docs", "/openapi.json", "/dashboards"} <= set(page.links)
     assert any(link.startswith("/d/top/") for link in page.links)
     assert HOSTILE_TEXT in page.text
     assert "img" not in page.elements
     assert all(word in page.text for word in ("Repositories", "team", "Jobs"))
-    folder = await open_page(stored_objects, "/dashboards/f/shop/any-slug", admin)
+    folder = await open_page(gateway, "/dashboards/f/shop/any-slug", admin)
     assert {"/dashboards/f/inner/inner", "/d/orders/orders"} <= set(folder.links)
-    assert (await stored_objects("POST", "/api/folders", {"uid": "deep", "title": "Deep", "parentUid": "inner"}))[0] == 200
-    links = (await open_page(stored_objects, "/dashboards/f/deep", admin)).links
+    assert (await gateway("POST", "/api/folders", {"uid": "deep", "title": "Deep", "parentUid": "inner"}))[0] == 200
+    links = (await open_page(gateway, "/dashboards/f/deep", admin)).links
     assert [link for link in links if link.startswith("/dashboards/f/")] == ["/dashboards/f/shop/shop", "/dashboards/f/inner/inner"]
 
 
@@ -116,10 +117,13 @@ async def test_a_failed_sync_shows_its_first_error(api: Api, title: str, message
 async def test_a_reason_of_health_and_sync_is_shown_once(api: Api) -> None:
     """The start page says once why a repository cannot be read."""
     await make_local_repository(api, "team", api.data / "repositories")
-    status = {"health": {"healthy": False, "checked": 1, "message": ["it is away"]}, "sync": {"state": "error", "message": ["it is away"]}}
+    status = {
+        "health": {"healthy": False, "checked": 1, "message": ["unreachable"]},
+        "sync": {"state": "error", "message": ["unreachable"]},
+    }
     await api.sql("update resource set status = $2::json where name = $1", "team", json.dumps(status))
     # The text of a row is that of its cells: the name, the reason, and the state of the last sync.
-    assert "team" + "it is away" + "error" + "\n" in (await open_page(api, "/", ADMIN)).text
+    assert "team" + "unreachable" + "error" + "\n" in (await open_page(api, "/", ADMIN)).text
 
 
 async def test_a_new_repository_is_not_checked_yet(api: Api) -> None:
@@ -131,49 +135,49 @@ async def test_a_new_repository_is_not_checked_yet(api: Api) -> None:
     assert "team" + "not checked yet" in (await open_page(api, "/", ADMIN)).text
 
 
-async def test_a_search_finds_by_title_everywhere(stored_objects: Api) -> None:
+async def test_a_search_finds_by_title_everywhere(gateway: Api) -> None:
     """A search by title finds objects in all folders, and its text is escaped on the page."""
-    viewer = await stored_objects.person("vera", Role.VIEWER)
-    assert "/d/orders/orders" in (await open_page(stored_objects, "/dashboards?query=rder", viewer)).links
-    empty_page = await open_page(stored_objects, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
+    viewer = await gateway.person("vera", Role.VIEWER)
+    assert "/d/orders/orders" in (await open_page(gateway, "/dashboards?query=rder", viewer)).links
+    empty_page = await open_page(gateway, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
     assert "Nothing found that you can view" in empty_page.text
 
 
-async def test_a_search_finds_by_tag(stored_objects: Api) -> None:
+async def test_a_search_finds_by_tag(gateway: Api) -> None:
     """Each tag is a link to the dashboards with this tag, and the form of that page has the tag selected."""
-    viewer = await stored_objects.person("vera", Role.VIEWER)
-    page = await open_page(stored_objects, "/dashboards", viewer)
+    viewer = await gateway.person("vera", Role.VIEWER)
+    page = await open_page(gateway, "/dashboards", viewer)
     assert "/dashboards?tag=a%26b" in page.links
-    result_page = await open_page(stored_objects, "/dashboards?tag=a%26b&query=quoted", viewer)
+    result_page = await open_page(gateway, "/dashboards?tag=a%26b&query=quoted", viewer)
     assert any(link.startswith("/d/top/") for link in result_page.links)
     assert "1 dashboard or folder with “quoted” in the title and with the tag a&b" in result_page.text
-    assert "Nothing found" in (await open_page(stored_objects, "/dashboards?tag=unknown", viewer)).text
+    assert "Nothing found" in (await open_page(gateway, "/dashboards?tag=unknown", viewer)).text
 
 
-async def test_long_lists_have_pages(stored_objects: Api) -> None:
+async def test_long_lists_have_pages(gateway: Api) -> None:
     """A page has 100 objects and links to its neighbours with the same search. A page beyond the last one is the last one."""
     for number in range(101):
-        await create_dashboard(stored_objects, f"copy-{number}", f"Copy {number:03}", "shop")
-    viewer = await stored_objects.person("vera", Role.VIEWER)
-    first = await open_page(stored_objects, "/dashboards?query=Copy", viewer)
-    last = await open_page(stored_objects, "/dashboards?query=Copy&page=9", viewer)
+        await create_dashboard(gateway, f"copy-{number}", f"Copy {number:03}", "shop")
+    viewer = await gateway.person("vera", Role.VIEWER)
+    first = await open_page(gateway, "/dashboards?query=Copy", viewer)
+    last = await open_page(gateway, "/dashboards?query=Copy&page=9", viewer)
     assert "Page 1 of 2" in first.text
     assert "/dashboards?query=Copy&page=2" in first.links
     assert "/d/copy-100/copy-100" in last.links
     assert "/dashboards?query=Copy&page=1" in last.links
-    assert "/dashboards/f/shop/shop?page=2" in (await open_page(stored_objects, "/dashboards/f/shop/shop", viewer)).links
+    assert "/dashboards/f/shop/shop?page=2" in (await open_page(gateway, "/dashboards/f/shop/shop", viewer)).links
 
 
-async def test_pages_contain_readable_objects(stored_objects: Api) -> None:
+async def test_pages_contain_readable_objects(gateway: Api) -> None:
     """A hidden folder is neither listed nor found; repositories and jobs need permission to list them."""
-    viewer = await stored_objects.person("vera", Role.VIEWER)
-    assert (await stored_objects("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
-    page = await open_page(stored_objects, "/", viewer)
+    viewer = await gateway.person("vera", Role.VIEWER)
+    assert (await gateway("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
+    page = await open_page(gateway, "/", viewer)
     assert "Shop" not in page.text
-    assert "/d/orders/orders" not in (await open_page(stored_objects, "/dashboards?query=Orders", viewer)).links
-    await open_page(stored_objects, "/dashboards/f/shop", viewer, status=404)
-    await open_page(stored_objects, "/dashboards/f/missing", viewer, status=404)
-    assert "Repositories" not in (await open_page(stored_objects, "/", await stored_objects.person("nora", Role.NONE))).text
+    assert "/d/orders/orders" not in (await open_page(gateway, "/dashboards?query=Orders", viewer)).links
+    await open_page(gateway, "/dashboards/f/shop", viewer, status=404)
+    await open_page(gateway, "/dashboards/f/missing", viewer, status=404)
+    assert "Repositories" not in (await open_page(gateway, "/", await gateway.person("nora", Role.NONE))).text
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ async def test_a_pushed_change_is_found_and_stored(
         first = await calls.request_change(**planned_change)
     assert first.wrapper.errors
     git(work_tree.folder, "pull", "--quiet", "origin", "main")
-    work_tree.commit({"theirs.json": dashboard("t", "T")})
+    work_tree.commit({"newer.json": dashboard("t", "T")})
     before = list_commits(work_tree)
     calls.is_repeated = True
     repeated = await calls.request_change(**planned_change)
@@ -77,7 +77,7 @@ async def test_a_pushed_change_is_found_and_stored(
     assert list_commits(work_tree) == before
     stored = await team.stored_titles()
     assert (await run_sync(team.api))["state"] == "success"
-    assert await team.stored_titles() == stored | {"theirs.json": "T"}
+    assert await team.stored_titles() == stored | {"newer.json": "T"}
 
 
 @pytest.mark.parametrize("spec", ['{"title": "A2", "panels": []}', None], ids=["edit", "removal"])

@@ -125,8 +125,8 @@ async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> No
         assert (response.status, "Warning" in response.headers) == (201, False), created
     assert created["spec"] == spec
     assert await api("PUT", f"{REPOSITORIES}/team", manifest("team", spec, finalizers=created["metadata"]["finalizers"])) == (200, created)
-    other = githost() | {"type": "githost", kind: block}
-    status, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", other))
+    with_two_blocks = githost() | {"type": "githost", kind: block}
+    status, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", with_two_blocks))
     assert (status, [cause["field"] for cause in body["details"]["causes"]]) == (422, [f"spec.{kind}"])
     _, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()))
     assert (body["spec"]["type"], kind in body["spec"]) == ("githost", False)
@@ -226,7 +226,7 @@ async def test_managed_objects_can_be_released(api: Api) -> None:
 
 async def test_other_finalizers_delay_the_delete(api: Api) -> None:
     """Until other finalizers are removed, a deleted repository is only marked for deletion, accepts no jobs and keeps its objects."""
-    await create_repository(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
+    await create_repository(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/other"])
     await create_managed_dashboard(api, "d", "team")
     status, body = await api("DELETE", f"{REPOSITORIES}/team")
     assert (status, "deletionTimestamp" in body["metadata"]) == (200, True)
