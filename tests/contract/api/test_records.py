@@ -35,20 +35,20 @@ async def test_users_are_the_members_of_the_organization(api: Api) -> None:
 
 
 async def test_records_belong_to_the_organization_of_their_namespace(api: Api) -> None:
-    """The namespace of another organization has its records only, for its admins."""
-    org = await api.organization("Other")
-    second_admin = await api.person("boss", Role.ADMIN, org_id=org)
-    path = f"{IAM.replace('/default', f'/org-{org}')}/users"
+    """A namespace has only the records of its organization, and shows them only to Admins of this organization."""
+    org_id = await api.organization("Other")
+    second_admin = await api.person("boss", Role.ADMIN, org_id=org_id)
+    path = f"{IAM.replace('/default', f'/org-{org_id}')}/users"
     (user,) = await list_objects(api, path, second_admin)
-    assert (user["spec"]["login"], user["spec"]["role"], user["metadata"]["namespace"]) == ("boss", "Admin", f"org-{org}")
+    assert (user["spec"]["login"], user["spec"]["role"], user["metadata"]["namespace"]) == ("boss", "Admin", f"org-{org_id}")
     assert (await api("GET", path, auth=await api.person("ann", Role.ADMIN)))[0] == 403
 
 
 async def test_teams_are_those_of_the_organization(api: Api) -> None:
     """The list has the teams of the organization, with the uid of the classic API."""
     created = (await api("POST", "/api/teams", {"name": "Ops", "email": "ops@example.org"}))[1]
-    other = await api.organization("Other")
-    await api.sql("insert into team (org_id, name) values ($1, 'Foreign') returning id", other)
+    other_org_id = await api.organization("Other")
+    await api.sql("insert into team (org_id, name) values ($1, 'Foreign') returning id", other_org_id)
     (team,) = await list_objects(api, f"{IAM}/teams")
     assert team["metadata"]["name"] == created["uid"]
     assert team["spec"] == {"title": "Ops", "email": "ops@example.org", "externalUID": "", "provisioned": False}
