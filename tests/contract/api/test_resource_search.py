@@ -94,12 +94,12 @@ async def test_hits_are_those_that_the_caller_may_read(gateway: Api) -> None:
 
 async def test_the_namespace_is_that_of_the_path(gateway: Api) -> None:
     """A search finds only objects of the namespace in its path, and nothing for callers who are not members."""
-    org = await gateway.organization("Other")
-    second_admin = await gateway.person("boss", Role.ADMIN, org_id=org)
-    assert (await gateway("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=second_admin))[0] == 200
-    search_of_other_organization = SEARCH.replace("/default/", f"/org-{org}/")
+    org_id = await gateway.organization("Other")
+    second_admin = await gateway.person("boss", Role.ADMIN, org_id=org_id)
+    assert (await gateway("POST", "/api/folders", {"uid": "foreign", "title": "T"}, auth=second_admin))[0] == 200
+    search_of_other_organization = SEARCH.replace("/default/", f"/org-{org_id}/")
     status, response = await gateway("GET", search_of_other_organization, auth=second_admin)
-    assert (status, [hit["name"] for hit in response["hits"]], response["totalHits"]) == (200, ["theirs"], 1)
+    assert (status, [hit["name"] for hit in response["hits"]], response["totalHits"]) == (200, ["foreign"], 1)
     assert (await gateway("GET", search_of_other_organization, auth=await gateway.person("vic", Role.VIEWER)))[0] == 403
 
 
