@@ -22,7 +22,7 @@ _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 def chunks_of(body: bytes) -> list[bytes]:
-    """Return a body in chunks of ``CHUNK_BYTES``, of which the last is smaller."""
+    """Return a body in chunks of ``CHUNK_BYTES``. The last one may be smaller."""
     return [body[start : start + CHUNK_BYTES] for start in range(0, len(body), CHUNK_BYTES)]
 
 

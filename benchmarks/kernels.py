@@ -96,7 +96,7 @@ async def alignment() -> list[Row]:
 
 
 def _irregular(points: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return irregular timestamps, of which about 58 % are also in the result for another seed."""
+    """Return irregular timestamps. About 58 % of them are also in the result for another seed."""
     is_late = np.random.default_rng(seed).random(points) < 0.3
     return series.times(points) + np.where(is_late, series.STEP // 2, 0)
 
@@ -114,7 +114,7 @@ def _sums_by_dictionary(left: Series, right: Series) -> list[list[tuple[int, flo
 
 
 async def union() -> list[Row]:
-    """Measure E3: matching the labels of two sets of series, the second of which is in reverse order.
+    """Measure E3: matching the labels of two sets of series. The second set is in reverse order.
 
     The reference, a nested loop, has a twentieth of the labels of each side, so its time is multiplied by 20².
     """

@@ -77,7 +77,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Disable garbage collection during collection: it would scan millions of objects that live as long as the run."""
+    """Disable garbage collection during collection: it would scan millions of objects that exist as long as the run."""
     gc.disable()
     try:
         return (yield)

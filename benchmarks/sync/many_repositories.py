@@ -163,7 +163,7 @@ class _Organization:
         self._unready: set[str] = set()
 
     async def create(self, corpora: list[Corpus]) -> None:
-        """Create repositories. Thereupon the worker runs their first syncs and creates their webhooks."""
+        """Create repositories. The worker then runs their first syncs and creates their webhooks."""
         for corpus in corpora:
             name = corpus.folder.stem
             spec: dict[str, Any] = {"title": name, "type": "githost", "workflows": []}

@@ -1,4 +1,4 @@
-"""A jobs worker that dies, stops or freezes during a sync: the job succeeds anyway, and nothing is written twice."""
+"""A jobs worker that is killed, stopped or frozen during a sync: the job succeeds, and nothing is written twice."""
 
 import asyncio
 import json

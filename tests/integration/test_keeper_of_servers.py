@@ -1,4 +1,4 @@
-"""The keeper of test servers: a server lives exactly as long as the run that requested it."""
+"""The keeper of test servers: a server exists exactly as long as the run that requested it."""
 
 import asyncio
 import os

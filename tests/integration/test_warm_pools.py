@@ -1,4 +1,4 @@
-"""Connections that outlive tests: they serve later ones, unless a test has left something in them."""
+"""Connections that are kept after a test: they serve later tests, unless the session still holds something."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""Addresses are stored without ``.git``, but some hosts know a repository only by its name with ``.git``."""
+"""Addresses are stored without ``.git``, but some hosts find a repository only by its name with ``.git``."""
 
 import pytest
 from aiohttp import web
@@ -35,7 +35,7 @@ async def test_a_host_may_require_the_suffix(server: GitServer, open_remote: Ope
 
 
 async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, open_remote: OpenRemote, mirrors: Mirrors) -> None:
-    """If the host knows a repository by neither name, this is not cached, because the repository may be created later."""
+    """If the host finds a repository by neither name, this is not cached, because the repository may be created later."""
     remote = open_remote("team")
     with pytest.raises(NotFound, match="there is no repository at this address"):
         await remote.head("main", mirrors.ensure_root())

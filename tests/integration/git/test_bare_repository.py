@@ -1,4 +1,4 @@
-"""New bare repositories, as git and libgit2 see them, and the memory that they take."""
+"""New bare repositories: checks by git and libgit2, and the memory that their creation needs."""
 
 import ctypes
 import stat
@@ -12,7 +12,7 @@ from dashwright.jobs_worker.adapters.git.bare_repository import create_bare_repo
 
 
 class _HeapUse(ctypes.Structure):
-    """The structure ``mallinfo2`` of the GNU C library, of which one field is needed."""
+    """The structure ``mallinfo2`` of the GNU C library. The test reads one of its fields."""
 
     _fields_ = (("before", ctypes.c_size_t * 7), ("bytes_in_use", ctypes.c_size_t), ("after", ctypes.c_size_t * 2))
 

@@ -117,7 +117,7 @@ async def _close_connection(request: web.Request) -> web.StreamResponse | None:
 async def test_the_git_program_reads_what_a_poll_cannot(
     server: GitServer, references: ReferenceReader, tmp_path: Path, fault: Fault
 ) -> None:
-    """After a failed poll, the git program is used, also for the next polls, which then do not poll a host without version 2 in vain."""
+    """After a failed poll, the git program is used, also for the next polls, so that a host without version 2 is not polled again."""
     work_tree = server.create_repository("r.git")
     head = work_tree.commit({"a.json": "{}"})
     server.fault = fault

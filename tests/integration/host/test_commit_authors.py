@@ -18,7 +18,7 @@ def history(host_access: HostAccess, *names: str) -> Sequence[HistoryItem]:
     return [HistoryItem(ref=sha, message="change", authors=[Author(name=name) for name in names], created_at=1)]
 
 
-async def test_authors_have_the_accounts_that_the_host_knows(host_access: HostAccess) -> None:
+async def test_authors_have_the_accounts_that_the_host_reports(host_access: HostAccess) -> None:
     """An author of a history has the account that the host reports for this name. All histories of a commit share one request."""
     commit_authors, items = CommitAuthors(host_access.host), history(host_access, "Test", "Unknown Author")
     for _ in range(2):

@@ -192,7 +192,7 @@ class RandomPanels:
         return values[name]
 
     def _thresholds(self) -> dict[str, Any]:
-        """Return thresholds, of which some steps have no value."""
+        """Return thresholds. Some of their steps have no value."""
         thresholds = self._values.thresholds()
         for step in thresholds["steps"]:
             if self._chance(0.1):

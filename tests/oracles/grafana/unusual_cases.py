@@ -1,4 +1,4 @@
-"""Random frames and transformations that editors hardly produce: missing cells, columns of unknown types, and wrong options."""
+"""Random frames and transformations that editors rarely produce: missing cells, columns of unknown types, and wrong options."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class UnusualCases(Cases):
         return frame
 
     def transformation(self, name: str) -> dict[str, Any]:
-        """Return a transformation, of which one option may be missing or wrong."""
+        """Return a transformation. One of its options may be missing or wrong."""
         transformation = super().transformation(name)
         options = transformation["options"]
         # An unknown time zone is an error here.

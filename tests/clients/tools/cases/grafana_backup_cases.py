@@ -35,7 +35,7 @@ STORED: dict[str, list[Any]] = {
     "users": [{"login": "admin"}, {"login": "ann"}, {"login": "bob"}],
     "organizations": [{"name": "Main Org."}, {"name": "Second"}],
 }
-#: All components except legacy alert channels, and versions of dashboards, of which grafana-backup reads only the form before Grafana 11.
+#: All components except legacy alert channels, and versions of dashboards, which grafana-backup reads only in the form before Grafana 11.
 COMPONENTS = (
     "folders,dashboards,datasources,alert-rules,contact-points,notification-policy,snapshots,annotations,library-elements,"
     "teams,team-members,organizations,users"
