@@ -49,7 +49,7 @@ async def write_folder(database: Database, name: str, parent: str = "", *, names
 
 
 async def remove_all_rules(database: Database, name: str) -> None:
-    """Give an object an empty list of rules."""
+    """Replace the rules of an object by an empty list."""
     async with database.connection() as connection:
         statement = (
             "insert into access_list (uid, namespace, resource, name) select uid, namespace, resource, name from resource where name = $1"

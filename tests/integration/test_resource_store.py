@@ -72,7 +72,7 @@ async def test_a_duplicate_name_is_rejected(database: Database) -> None:
 
 
 async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> None:
-    """Two concurrent creates of one name give one object and one AlreadyExists."""
+    """Of two concurrent creates of one name, one succeeds and one raises AlreadyExists."""
 
     async def create(title: str) -> str:
         try:

@@ -11,7 +11,7 @@ from tests.faults.system import Response, System
 
 @dataclass(slots=True)
 class _Dashboard:
-    """The state of a dashboard by the responses to its client. A title is written once, and None means that the dashboard does not exist."""
+    """The state of a dashboard by the responses to its client. Each title is written once. None is the title of a missing one."""
 
     name: str
     #: Number of the last write.

@@ -297,7 +297,7 @@ async def send_endless_branches(request: web.Request) -> web.StreamResponse:
 
 
 def limit_memory(monkeypatch: pytest.MonkeyPatch, megabytes: int) -> None:
-    """Let each git program of the worker have this much memory."""
+    """Limit the memory of each git program of the worker."""
     monkeypatch.setattr(memory, "limited_command", lambda: f'ulimit -v {megabytes * 1024} && exec git "$@"')
 
 

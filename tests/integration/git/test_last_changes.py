@@ -33,7 +33,7 @@ def fetch(mirrors: Mirrors, open_remote: OpenRemote) -> Any:
 
 
 def set_author(work_tree: WorkTree, name: str, date: str) -> None:
-    """Give the newest commit another author and time."""
+    """Change author and time of the newest commit."""
     git(work_tree.folder, "commit", "--quiet", "--amend", "--no-edit", f"--author={name} <a@example.org>")
     rewritten = git(work_tree.folder, "log", "-1", "--format=raw").replace("\n    ", "\n")
     lines = [line for line in rewritten.splitlines() if not line.startswith("commit ")]
