@@ -48,8 +48,8 @@ async def write_folder(database: Database, name: str, parent: str = "", *, names
         await resources.create(await resources.lock(connection, namespace), namespace, write, actor="user:1", now=datetime.now(UTC))
 
 
-async def remove_all_rules(database: Database, name: str) -> None:
-    """Replace the rules of an object by an empty list."""
+async def store_empty_rules(database: Database, name: str) -> None:
+    """Store an empty list of rules for an object."""
     async with database.connection() as connection:
         statement = (
             "insert into access_list (uid, namespace, resource, name) select uid, namespace, resource, name from resource where name = $1"
@@ -63,8 +63,8 @@ async def test_a_tree_contains_its_complete_namespace(database: Database, feed: 
         await write_folder(database, name, parent)
     await write_folder(database, "d", "c", kind="dashboards")
     await write_folder(database, "x", namespace="org-2")
-    await remove_all_rules(database, "b")
-    await remove_all_rules(database, "d")
+    await store_empty_rules(database, "b")
+    await store_empty_rules(database, "d")
     tree = (await TreeCache(database, feed).get("default")).tree
     assert tree.parents == {"a": None, "b": "a", "c": "b"}
     assert tree.rules_by_object == {("folders", "b"): [], ("dashboards", "d"): []}
@@ -134,7 +134,7 @@ async def test_an_unknown_folder_is_read_again(database: Database, feed: Notifie
     """A gateway that was not yet notified of a new folder reads the tree again, and permits access to the folder's content."""
     policy = AccessPolicy(database, feed)
     await write_folder(database, "closed")
-    await remove_all_rules(database, "closed")
+    await store_empty_rules(database, "closed")
     assert (await policy.view(VIEWER, "default")).scope(FOLDER) != EVERYTHING
     await write_folder(database, "new")
     await write_folder(database, "d", "new", kind="dashboards")

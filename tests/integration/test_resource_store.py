@@ -72,7 +72,7 @@ async def test_a_duplicate_name_is_rejected(database: Database) -> None:
 
 
 async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> None:
-    """Of two concurrent creates of one name, one succeeds and one raises AlreadyExists."""
+    """One of two concurrent creates of a name succeeds, and the other one raises AlreadyExists."""
 
     async def create(title: str) -> str:
         try:
