@@ -211,7 +211,7 @@ async def test_a_folder_is_created_read_and_deleted(api: Api) -> None:
     assert (await api("POST", "/api/folders", {"uid": "f1", "title": "Again"}))[0] == 412
     inner_folder = await folder(api, "f2", "Inner", parentUid="f1")
     assert inner_folder["parentUid"] == "f1"
-    deleted = {"id": created["id"], "title": "Test drive", "message": "Folder Test drive deleted"}
+    deleted = {"id": created["id"], "title": "Test drive", "message": "Folder deleted"}
     assert await api("DELETE", "/api/folders/f1?forceDeleteRules=true") == (200, deleted)
     for uid in ("f1", "f2"):
         for method in ("GET", "DELETE"):
@@ -222,7 +222,7 @@ async def test_a_folder_is_created_read_and_deleted(api: Api) -> None:
 
 
 async def test_folders_are_listed_by_parent(api: Api) -> None:
-    """The list has the folders at the root or in the given parent; an unknown parent is 404."""
+    """The list has the folders at the root (also named general) or in the given parent; an unknown parent is 404."""
     for uid, title, parent in (("b", "Beta", ""), ("a", "alpha", ""), ("c", "Inner", "b")):
         await folder(api, uid, title, parentUid=parent)
     await save_dashboard(api, "d1", "A dashboard")
@@ -235,6 +235,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
     assert await list_folders("") == [("a", None), ("b", None)]
     assert await list_folders("parentUid=b") == [("c", "b")]
     assert await list_folders("limit=1&page=2") == [("b", None)]
+    assert await list_folders("parentUid=general") == [("a", None), ("b", None)]
     assert await api("GET", "/api/folders?parentUid=none") == (404, {"message": "folder not found"})
 
 

@@ -204,7 +204,7 @@ async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("z", "d3 d4")
     assert await api.sql("select string_agg(name, ' ' order by name) from trash where resource = 'dashboards'") == "d1 d2"
     status, response = await api("DELETE", "/api/folders/z?forceDeleteRules=true")
-    assert (status, response["message"]) == (200, "Folder Folder z deleted")
+    assert (status, response["message"]) == (200, "Folder deleted")
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "d4")
 
 

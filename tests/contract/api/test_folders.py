@@ -138,3 +138,46 @@ async def test_readable_or_writable_folders_are_listed(api: Api) -> None:
     assert (await api("GET", "/api/folders?parentUid=none"))[0] == 404
     assert (await api("GET", "/api/folders?parentUid=closed", auth=eve))[0] == 403
     assert (await api("GET", "/api/folders?permission=Admin"))[0] == 400
+
+
+@pytest.mark.parametrize(("path", "uid", "title"), [("general", "general", "Dashboards"), ("id/0", "", "General")])
+async def test_the_root_is_read_as_a_folder(api: Api, path: str, uid: str, title: str) -> None:
+    """The root is read as a folder with the id 0, in which Editors may save and Viewers may not."""
+    status, root = await api("GET", f"/api/folders/{path}?accesscontrol=true")
+    actions = root.pop("accessControl")
+    assert (status, root) == (
+        200,
+        {
+            "id": 0,
+            "uid": uid,
+            "orgId": 1,
+            "title": title,
+            "url": "",
+            "hasAcl": False,
+            "canSave": True,
+            "canEdit": True,
+            "canAdmin": False,
+            "canDelete": False,
+            "createdBy": "Anonymous",
+            "created": "0001-01-01T00:00:00Z",
+            "updatedBy": "Anonymous",
+            "updated": "0001-01-01T00:00:00Z",
+            "version": 0,
+        },
+    )
+    assert {"folders:create", "dashboards:create"} <= actions.keys()
+    for role, may_save in ((Role.EDITOR, True), (Role.VIEWER, False)):
+        caller = await api.person(role.name.lower(), role)
+        status, root = await api("GET", f"/api/folders/{path}", auth=caller)
+        assert (status, root["canSave"], root["canEdit"]) == (200, may_save, may_save)
+
+
+async def test_a_dashboard_contains_no_folders(api: Api) -> None:
+    """The folders in a readable dashboard are an empty list; an unreadable dashboard is like an unknown folder."""
+    viewer = await api.person("vic", Role.VIEWER)
+    await folder(api, "secret")
+    await allow(api, "folders/secret", {"userId": 1, "permission": 4})
+    await dashboard(api, "d")
+    await dashboard(api, "hidden", "secret")
+    for parent, expected in (("d", (200, [])), ("hidden", (404, {"message": "folder not found"}))):
+        assert await api("GET", f"/api/folders?parentUid={parent}", auth=viewer) == expected

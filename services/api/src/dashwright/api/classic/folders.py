@@ -20,7 +20,7 @@ from dashwright.api.stores.folders import KindCount
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
 from dashwright.common.identity import Identity
-from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
@@ -70,6 +70,20 @@ class Folders:
             uids_with_rules = await access.uids_with_rules(connection, [folder.uid for folder in folders])
         ancestors = [folders_by_name[name] for name in names if name in folders_by_name]
         return FolderDetails(folders_by_name[uid], view, ancestors, uids_with_rules)
+
+    async def check_container(self, caller: Identity, uid: str) -> None:
+        """Raise NotFound unless ``uid`` is that of a folder, or of a dashboard that the caller may read.
+
+        A dashboard contains no folders. Some clients request the folders in every result of a search, so also those in dashboards.
+        """
+        try:
+            await self.get(caller, uid)
+        except NotFound:
+            view = await self._policy.view(caller, caller.namespace)
+            async with self._database.connection() as connection:
+                dashboards = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
+            if not any(view.may(DASHBOARD.actions["get"], DASHBOARD, uid, dashboard.folder) for dashboard in dashboards):
+                raise
 
     async def uid_of(self, caller: Identity, folder_id: int) -> str:
         """Return the uid of the folder with an id. Raises NotFound."""

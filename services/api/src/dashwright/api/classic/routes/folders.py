@@ -11,6 +11,7 @@ from dashwright.api.classic.folders import FolderDetails, Folders
 from dashwright.api.classic.routes.provenance import Provenance, abilities_on, find_provenances
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import AccessView, actions_of
+from dashwright.api.domain.times import ZERO_TIME
 from dashwright.api.domain.urls import folder_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
@@ -30,6 +31,8 @@ _TAG: Final = "folders"
 _PAGE_SIZE: Final = 1000
 _MAX_PAGE: Final = 1_000_000_000
 """Limit on the number of a page, which keeps the offset within a bigint."""
+_NO_AUTHOR: Final = "Anonymous"
+"""Creator and editor of the root, as in Grafana."""
 _BAD_BODY: Final = "bad request data"
 _VERBS_BY_PERMISSION: Final = {"": "get", "View": "get", "Edit": "update"}
 """Verb that the caller must be allowed on each folder of a list, by the query parameter ``permission``."""
@@ -77,8 +80,10 @@ class _Handlers:
         if verb is None:
             raise BadRequest("permission must be View or Edit")
         caller, parent = call.identity, call.query.get("parentUid", "")
-        if parent:
-            await self._folders.get(caller, parent)
+        if parent in common.ROOT_NAMES:
+            parent = ""
+        else:
+            await self._folders.check_container(caller, parent)
         view = await self._policy.view(caller, caller.namespace)
         query = titles.TitleQuery(
             caller.org_id, 0, readable_dashboards=NOTHING, readable_folders=view.scope(FOLDER, verb), folders=[parent]
@@ -97,10 +102,16 @@ class _Handlers:
         return await self._written_response(call, folder.name)
 
     async def get(self, call: Call) -> Response:
-        return await self._folder_response(call, await self._folders.get(call.identity, call.parameters["uid"]))
+        uid = call.parameters["uid"]
+        if uid in common.ROOT_NAMES:
+            return await self._root_response(call, uid, "Dashboards")
+        return await self._folder_response(call, await self._folders.get(call.identity, uid))
 
     async def get_by_id(self, call: Call) -> Response:
-        uid = await self._folders.uid_of(call.identity, call.path_integer("id", "id is invalid"))
+        folder_id = call.path_integer("id", "id is invalid")
+        if folder_id == 0:
+            return await self._root_response(call, "", "General")
+        uid = await self._folders.uid_of(call.identity, folder_id)
         return await self._folder_response(call, await self._folders.get(call.identity, uid))
 
     async def change(self, call: Call) -> Response:
@@ -125,10 +136,34 @@ class _Handlers:
 
     async def delete(self, call: Call) -> Response:
         folder = await self._folders.delete(_write_context(call), call.parameters["uid"])
-        return json_response(FolderDeleted(id=folder.number, title=folder.title, message=f"Folder {folder.title} deleted"))
+        return json_response(FolderDeleted(id=folder.number, title=folder.title, message="Folder deleted"))
 
     async def _written_response(self, call: Call, uid: str) -> Response:
         return await self._folder_response(call, await self._folders.get_unchecked(call.identity, uid))
+
+    async def _root_response(self, call: Call, uid: str, title: str) -> Response:
+        """Return the root as the folder without an author that Grafana's clients expect. The root itself is not stored."""
+        caller = call.identity
+        view = await self._policy.view(caller, caller.namespace)
+        can_save = view.may(FOLDER.actions["update"], FOLDER, "", None)
+        response = FolderShape(
+            id=0,
+            uid=uid,
+            org_id=caller.org_id,
+            title=title,
+            url="",
+            can_save=can_save,
+            can_edit=can_save,
+            can_admin=False,
+            can_delete=False,
+            created_by=_NO_AUTHOR,
+            created=ZERO_TIME,
+            updated_by=_NO_AUTHOR,
+            updated=ZERO_TIME,
+            version=0,
+            access_control=_access_control(view, "", None) if call.query_flag("accesscontrol") else None,
+        )
+        return json_response(response)
 
     async def _folder_response(self, call: Call, details: FolderDetails) -> Response:
         folder, org_id = details.folder, call.identity.org_id
@@ -142,7 +177,7 @@ class _Handlers:
             parents=parents or None,
             description=orjson.loads(folder.spec).get("description") or None,
             managed_by=None if repository_of(provenance.annotations) is None else "repo",
-            access_control=_access_control(details.view, folder) if call.query_flag("accesscontrol") else None,
+            access_control=_access_control(details.view, folder.name, folder.folder) if call.query_flag("accesscontrol") else None,
         )
         return json_response(response)
 
@@ -160,7 +195,7 @@ def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[R
         _TAG,
         responses={200: list[FolderItem]},
         query={
-            "parentUid": "the uid of the parent folder, by default the root",
+            "parentUid": "the uid of the parent folder; by default, or general: the root",
             "limit": "folders on a page, by default 1000, at most 1000",
             "page": "from 1",
             "permission": "Edit: only folders that the caller may change",
@@ -269,10 +304,13 @@ def _common_members(details: FolderDetails, folder: StoredObject, provenance: Pr
     }
 
 
-def _access_control(view: AccessView, folder: StoredObject) -> dict[str, bool]:
-    """Return the actions that the caller may do on a folder or on its content. Each action is a key with the value True."""
-    folder_actions = {action for action in actions_of(FOLDER) if view.may(action, FOLDER, folder.name, folder.folder)}
+def _access_control(view: AccessView, name: str, parent: str | None) -> dict[str, bool]:
+    """Return the actions that the caller may do on a folder or on its content. Each action is a key with the value True.
+
+    The root has an empty name.
+    """
+    folder_actions = {action for action in actions_of(FOLDER) if view.may(action, FOLDER, name, parent)}
     content_actions = {
-        action for kind in (DASHBOARD, LIBRARY_PANEL) for action in actions_of(kind) if view.may(action, kind, "", folder.name)
+        action for kind in (DASHBOARD, LIBRARY_PANEL) for action in actions_of(kind) if view.may(action, kind, "", name or None)
     }
     return dict.fromkeys(sorted(folder_actions | content_actions), True)
