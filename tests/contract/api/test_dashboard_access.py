@@ -1,7 +1,7 @@
 """Responses with the caller's permissions on a dashboard."""
 
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import Api, legacy_text
 
 from dashwright.common.identity import Role
 
@@ -57,12 +57,14 @@ async def test_abilities_are_those_of_the_caller(api: Api, role: Role, abilities
     assert body["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}
 
 
-async def test_a_token_has_no_stars(api: Api) -> None:
-    """``canStar`` is false for a token with any role."""
+async def test_users_and_service_accounts_may_star(api: Api) -> None:
+    """``canStar`` is true for the token of a service account, and false for a legacy key, because no account has its stars."""
     await create_dashboard(api)
-    _, key = await api.token(await api.account("robot", Role.ADMIN), "t")
-    _, body = await api("GET", f"{DASHBOARDS}/abc/dto", auth=f"Bearer {key}")
-    assert (body["access"]["canAdmin"], body["access"]["canStar"]) == (True, False)
+    _, token = await api.token(await api.account("robot", Role.ADMIN), "t")
+    await api.legacy_key("old", role=Role.ADMIN)
+    for credential, expected in ((token, (True, True)), (legacy_text("old"), (True, False))):
+        _, body = await api("GET", f"{DASHBOARDS}/abc/dto", auth=f"Bearer {credential}")
+        assert (body["access"]["canAdmin"], body["access"]["canStar"]) == expected
 
 
 async def test_an_explicit_grant_is_an_ability(api: Api) -> None:

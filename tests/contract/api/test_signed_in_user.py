@@ -119,6 +119,23 @@ async def test_a_dashboard_is_starred_by_id(api: Api) -> None:
         assert await api(method, f"{stars}/d") == (400, {"message": "id is invalid"})
 
 
+async def test_a_service_account_has_stars_and_preferences(api: Api) -> None:
+    """A service account stars dashboards and sets its preferences with its token, as a user does."""
+    await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
+    token = f"Bearer {(await api.token(await api.account('robot'), 'token'))[1]}"
+    star, preferences = "/api/user/stars/dashboard/uid/d", "/api/user/preferences"
+    assert await api("POST", star, auth=token) == (200, {"message": "Dashboard starred!"})
+    assert [hit["uid"] for hit in (await api("GET", "/api/search?starred=true", auth=token))[1]] == ["d"]
+    assert (await api("GET", "/api/dashboards/uid/d", auth=token))[1]["meta"]["isStarred"] is True
+    assert (await api("GET", "/api/search?starred=true"))[1] == []
+    assert await api("DELETE", star, auth=token) == (200, {"message": "Dashboard unstarred"})
+    assert (await api("GET", "/api/search?starred=true", auth=token))[1] == []
+    assert (await api("PATCH", preferences, {"theme": "dark", "homeDashboardUID": "d"}, auth=token))[0] == 200
+    assert await api("GET", preferences, auth=token) == (200, {"theme": "dark", "homeDashboardUID": "d"})
+    assert await api("GET", "/api/dashboards/home", auth=token) == (200, {"redirectUri": "/d/d/t"})
+    assert await api("GET", preferences) == (200, {})
+
+
 async def test_starring_does_not_reveal_unreadable_dashboards(api: Api) -> None:
     """An existing dashboard that the caller may not read gets the same 404 as a missing one."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
@@ -140,9 +157,10 @@ async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> N
         ("PUT", "/api/user/password", {"oldPassword": "a", "newPassword": "b"}),
         ("POST", "/api/user/stars/dashboard/uid/d", None),
         ("DELETE", "/api/user/stars/dashboard/uid/d", None),
+        ("GET", "/api/user/preferences", None),
     ):
         status, error = await api(method, path, body, auth=key)
-        assert (status, "is about a signed-in user" in error["message"]) == (403, True), path
+        assert (status, "key has no" in error["message"]) == (403, True), path
 
 
 async def test_the_permissions_of_the_caller_are_listed(api: Api) -> None:

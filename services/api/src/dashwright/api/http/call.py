@@ -278,6 +278,13 @@ def require_user_id(call: Call, *, user_data: str = "such data") -> int:
     return call.identity.user_id
 
 
+def require_account_id(call: Call, *, account_data: str) -> int:
+    """Return the id of the calling user or service account. Raises Forbidden for legacy keys, which have no ``account_data``."""
+    if not call.identity.user_id:
+        raise Forbidden(f"{call.template} is about a user or service account; a legacy API key has no {account_data}")
+    return call.identity.user_id
+
+
 def _too_large_error(limit: int) -> TooLarge:
     return TooLarge(f"The body is larger than the {limit} bytes this path takes; send less at a time")
 

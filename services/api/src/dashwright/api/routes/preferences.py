@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from dashwright.api.accounts.preferences import UPDATE, PreferenceChanges
 from dashwright.api.http.authentication import not_a_member
-from dashwright.api.http.call import Call, require_user_id
+from dashwright.api.http.call import Call, require_account_id
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Access, Operation, Permission, Route
 from dashwright.api.models.preferences import PreferencesShape
@@ -113,7 +113,7 @@ def routes(database: Database) -> list[Route]:
     use_cases = PreferenceChanges(database, _timezones)
 
     async def find_user_owner(call: Call, _is_change: bool) -> PreferencesOwner:
-        user_id = require_user_id(call, user_data="preferences")
+        user_id = require_account_id(call, account_data="preferences")
         if not call.identity.org_id:
             raise not_a_member()
         return PreferencesOwner(call.identity.org_id, user_id=user_id)

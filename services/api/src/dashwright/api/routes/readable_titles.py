@@ -8,7 +8,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.urls import dashboard_url, folder_url
 from dashwright.api.stores import folders, titles
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import CallerType, Identity
+from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 
 
@@ -68,7 +68,7 @@ class ReadableTitles:
         view = await self._policy.view(caller, caller.namespace)
         return titles.TitleQuery(
             caller.org_id,
-            caller.user_id if caller.kind is CallerType.USER else 0,
+            caller.user_id,
             readable_dashboards=view.scope(DASHBOARD),
             readable_folders=view.scope(FOLDER),
             **filters,

@@ -8,7 +8,7 @@ from typing import Final
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.accounts.users import PASSWORD, SWITCH_ORGANIZATION, UPDATE, Users, not_found
 from dashwright.api.auth.login_throttle import LoginThrottle
-from dashwright.api.http.call import Call, require_user_id
+from dashwright.api.http.call import Call, require_account_id, require_user_id
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.organizations import MembershipShape
@@ -90,7 +90,7 @@ def routes(database: Database, users: Users, throttle: LoginThrottle, policy: Ac
         return dashboard.name
 
     async def star(call: Call) -> Response:
-        user_id, caller = require_user_id(call, user_data="stars"), call.identity
+        user_id, caller = require_account_id(call, account_data="stars"), call.identity
         dashboard_uid = await readable_dashboard_uid(call)
         async with database.transaction() as connection:
             await persons.add_star(connection, user_id, caller.org_id, dashboard_uid)
@@ -98,7 +98,7 @@ def routes(database: Database, users: Users, throttle: LoginThrottle, policy: Ac
         return message_response("Dashboard starred!")
 
     async def unstar(call: Call) -> Response:
-        user_id = require_user_id(call, user_data="stars")
+        user_id = require_account_id(call, account_data="stars")
         dashboard_uid = call.parameters["uid"] if "uid" in call.parameters else await readable_dashboard_uid(call)
         async with database.transaction() as connection:
             await persons.remove_star(connection, user_id, call.identity.org_id, dashboard_uid)

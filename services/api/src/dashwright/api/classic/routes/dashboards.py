@@ -30,7 +30,6 @@ from dashwright.api.stores import titles
 from dashwright.api.stores.audit import event_of
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
-from dashwright.common.identity import CallerType
 from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY_MANAGER, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
@@ -130,8 +129,7 @@ class _Handlers:
         provenance = await find_provenance(self._database, dashboard)
         async with self._database.connection() as connection:
             is_dashboard_editable = await is_editable(connection, dashboard)
-            user_id = caller.user_id if caller.kind is CallerType.USER else 0
-            flags = await titles.dashboard_flags(connection, user_id, caller.org_id, dashboard)
+            flags = await titles.dashboard_flags(connection, caller.user_id, caller.org_id, dashboard)
         abilities = access_of(await self._policy.view(caller, caller.namespace), caller, dashboard, allows_edits=is_dashboard_editable)
         # Without ``folder``, the dashboard is at the root, which Grafana calls General, or the caller may not read its folder.
         title_without_folder = "" if dashboard.folder else "General"

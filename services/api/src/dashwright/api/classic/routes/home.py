@@ -11,7 +11,6 @@ from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.classic_objects import DashboardMeta, DashboardShape, HomeShape
 from dashwright.api.stores import preferences
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import CallerType
 from dashwright.common.kinds.registry import DASHBOARD
 
 
@@ -103,10 +102,9 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
 
     async def home(call: Call) -> Response:
         caller = call.identity
-        user_id = caller.user_id if caller.kind is CallerType.USER else 0
         view = await policy.view(caller, caller.namespace)
         async with database.connection() as connection:
-            candidates = await preferences.home_dashboards(connection, caller.org_id, user_id)
+            candidates = await preferences.home_dashboards(connection, caller.org_id, caller.user_id)
         for dashboard in candidates:
             if view.may(DASHBOARD.actions["get"], DASHBOARD, dashboard.name, dashboard.folder):
                 return json_response(HomeShape(redirect_uri=dashboard_url(dashboard.name, dashboard.title)))

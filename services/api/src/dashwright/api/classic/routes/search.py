@@ -18,7 +18,6 @@ from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOpt
 from dashwright.api.models.response import Message
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import CallerType
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.classic import ClassicBody, Text
 
@@ -117,7 +116,7 @@ class _Handlers:
         types = frozenset(query.type) or _TYPES
         title_query = titles.TitleQuery(
             caller.org_id,
-            caller.user_id if caller.kind is CallerType.USER else 0,
+            caller.user_id,
             readable_dashboards=view.scope(DASHBOARD) if _DASHBOARD_TYPE in types else NOTHING,
             readable_folders=view.scope(FOLDER),
             include_folders=_FOLDER_TYPE in types,

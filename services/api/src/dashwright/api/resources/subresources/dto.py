@@ -14,7 +14,7 @@ from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.writing.edits import is_editable
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import CallerType, Identity
+from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_access import AnnotationActions, AnnotationPermission, DashboardAccess, DashboardWithAccessInfo
@@ -68,7 +68,7 @@ def access_of(view: AccessView, caller: Identity, stored_object: StoredObject, *
         can_save=can_save,
         can_edit=can_save,
         can_admin=view.may(f"{stored_object.kind.area}.permissions:write", stored_object.kind, stored_object.name, stored_object.folder),
-        can_star=caller.kind is CallerType.USER,
+        can_star=bool(caller.user_id),
         can_delete=allows_edits and is_allowed("delete"),
         annotations_permissions=AnnotationPermission(
             dashboard=_annotation_actions(lambda action: view.may(action, stored_object.kind, stored_object.name, stored_object.folder)),
