@@ -129,7 +129,7 @@ async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
     """A role is one of four, case-sensitively; any other value is rejected and changes nothing."""
     await api.person("anna", Role.VIEWER)
     user_id = await user_id_of(api, "anna")
-    invalid = (400, {"message": "Invalid role specified"})
+    invalid = (400, {"message": "Invalid role specified; give one of None, Viewer, Editor, Admin"})
     assert await api("PATCH", f"/api/org/users/{user_id}", body) == invalid
     assert await api("POST", "/api/org/users", {"loginOrEmail": "x", **body}) == invalid
 

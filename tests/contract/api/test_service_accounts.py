@@ -19,7 +19,7 @@ ALL_PERMISSIONS = {
 }
 NOT_FOUND = ("service account not found", "serviceaccounts.ErrNotFound", 404)
 NAME_IN_USE = ("service account already exists", "serviceaccounts.ErrAlreadyExists", 400)
-BAD_ROLE = ("invalid role specified", "serviceaccounts.ErrInvalidRoleSpecified", 400)
+BAD_ROLE = ("invalid role specified; give one of None, Viewer, Editor, Admin", "serviceaccounts.ErrInvalidRoleSpecified", 400)
 
 
 def typed_error(error: tuple[int, Any]) -> tuple[str, str, int]:

@@ -39,7 +39,8 @@ async def test_the_current_organization_can_be_changed(api: Api) -> None:
     assert (await api("GET", "/api/user"))[1]["orgId"] == second_org_id
     assert (await api("GET", "/api/org", headers={"X-Grafana-Org-Id": "1"}))[1]["id"] == 1
     for number in (third_org_id, 9999, -1):
-        assert await api("POST", f"/api/user/using/{number}") == (401, {"message": "Unauthorized"})
+        message = "Not a valid organization: it does not exist, or the user is not a member of it"
+        assert await api("POST", f"/api/user/using/{number}") == (401, {"message": message})
     assert await api("POST", "/api/user/using/unknown") == (400, {"message": "id is invalid"})
     assert (await api("POST", "/api/user/using/1"))[0] == 200
     assert (await api("GET", "/api/org"))[1]["id"] == 1

@@ -157,7 +157,7 @@ async def test_the_organizations_of_a_user_are_sorted_by_name(api: Api) -> None:
 async def test_the_current_organization_of_a_user_can_be_changed(api: Api) -> None:
     """A server admin can make an organization of a user the current one. Unknown users and other organizations are 401."""
     second_org_id, number = await api.organization("Two"), await create_user(api)
-    unauthorized = (401, {"message": "Unauthorized"})
+    unauthorized = (401, {"message": "Not a valid organization: it does not exist, or the user is not a member of it"})
     assert await api("POST", f"/api/users/{number}/using/{second_org_id}") == unauthorized
     assert await api("POST", "/api/users/9999/using/1") == unauthorized
     assert await api("POST", f"/api/users/{number}/using/9999") == unauthorized

@@ -274,7 +274,8 @@ def _valid_name(name: str) -> str:
 def _assignable_role(caller: Identity, role_name: str) -> Role:
     """Return the role with a name. Raises BadRequest for an unknown role, and Forbidden for one above the caller's."""
     if role_name not in set(Role):
-        raise BadRequest("invalid role specified", message_id="serviceaccounts.ErrInvalidRoleSpecified")
+        message = f"invalid role specified; give one of {', '.join(Role)}"
+        raise BadRequest(message, message_id="serviceaccounts.ErrInvalidRoleSpecified")
     role = Role(role_name)
     _check_role(caller, role)
     return role

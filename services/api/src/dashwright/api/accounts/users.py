@@ -192,7 +192,7 @@ class Users:
         """Change the current organization. Raises Unauthorized if the user is not a member of it, or either is unknown."""
         async with self._transactions.invalidating(f"user:{user_id}") as connection:
             if not await persons.set_org(connection, user_id, org_id):
-                raise Unauthorized("Unauthorized")
+                raise Unauthorized("Not a valid organization: it does not exist, or the user is not a member of it")
             await audit.record(connection, actor, SWITCH_ORGANIZATION, f"user:{user_id}", org_id=None, details={"org": org_id})
 
     @asynccontextmanager

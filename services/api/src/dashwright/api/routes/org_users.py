@@ -255,4 +255,4 @@ def _parse_role(name: str) -> Role:
     try:
         return Role(name)
     except ValueError as error:
-        raise BadRequest("Invalid role specified") from error
+        raise BadRequest(f"Invalid role specified; give one of {', '.join(Role)}") from error
