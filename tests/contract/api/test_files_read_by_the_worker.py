@@ -163,7 +163,7 @@ async def test_invalid_paths_are_rejected(
 async def test_a_local_repository_has_no_refs(git_api: Api, tmp_path: Path, calls: Calls) -> None:
     await make_local_repository(git_api, tmp_path)
     for call in (calls.files(ref="main"), calls.file("a.json", "main")):
-        with pytest.raises(BadRequest, match="local repository does not support ref"):
+        with pytest.raises(BadRequest, match="local repository does not support ref: leave it out"):
             await call
 
 

@@ -80,8 +80,8 @@ async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"theme": "pink"}, "Invalid theme"),
-        ({"timezone": "Mars/Olympus"}, "Invalid timezone"),
+        ({"theme": "pink"}, "Invalid theme; give one of light, dark, system"),
+        ({"timezone": "Mars/Olympus"}, "Invalid timezone; give a name of the tz database such as Europe/Berlin, utc or browser"),
         ({"theme": 5}, "bad request data"),
         ({"navbar": "text"}, "bad request data"),
         ({"navbar": {"deep": ["a\0b"]}}, "bad request data"),

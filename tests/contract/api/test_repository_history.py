@@ -118,7 +118,8 @@ async def test_a_local_repository_has_no_history(git_api: Api) -> None:
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
     for subresource in ("history", "refs"):
         status, response = await git_api("GET", f"{TEAM}/{subresource}")
-        assert (status, response["message"]) == (400, f"this repository does not support {subresource}")
+        reason = "a local directory has neither branches nor commits"
+        assert (status, response["message"]) == (400, f"this repository does not support {subresource}: {reason}")
         assert (await git_api("GET", f"{REPOSITORIES}/none/{subresource}"))[0] == 404
 
 

@@ -121,7 +121,7 @@ async def test_an_update_keeps_missing_fields(api: Api) -> None:
         ({"login": " "}, "Need to specify either username or email"),
         ({"login": 5}, "bad request data"),
         ([], "bad request data"),
-        ({"login": "a", "theme": "pink"}, "Invalid theme"),
+        ({"login": "a", "theme": "pink"}, "Invalid theme; give one of light, dark, system"),
         ({"login": "a" * 191}, "login has 191 characters; at most 190 are allowed"),
         ({"login": "a\0"}, "bad request data"),
     ],

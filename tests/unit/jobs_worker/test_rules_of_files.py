@@ -97,7 +97,7 @@ def test_the_synced_branch_needs_no_ref() -> None:
     ]
     with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
         effective_ref(spec(), "a..b")
-    with pytest.raises(BadRequest, match="local repository does not support ref"):
+    with pytest.raises(BadRequest, match="local repository does not support ref: leave it out"):
         effective_ref(spec(kind="local"), "main")
 
 

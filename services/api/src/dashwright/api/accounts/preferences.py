@@ -14,7 +14,7 @@ from dashwright.common.kinds.registry import DASHBOARD
 
 UPDATE: Final = "preferences.update"
 
-THEMES: Final = frozenset({"light", "dark", "system"})
+THEMES: Final = ("light", "dark", "system")
 _SPECIAL_ZONES: Final = frozenset({"utc", "browser"})
 _EXTRA_NAMES: Final = ("language", "queryHistory", "navbar")
 """Names of the preferences that are stored together as JSON, without columns of their own."""
@@ -58,12 +58,12 @@ class PreferenceChanges:
 
     async def _check_values(self, changes: Mapping[str, Any]) -> None:
         if changes.get("theme") and changes["theme"] not in THEMES:
-            raise BadRequest("Invalid theme")
+            raise BadRequest(f"Invalid theme; give one of {', '.join(THEMES)}")
         zone = changes.get("timezone")
         if zone and zone not in _SPECIAL_ZONES:
             time_zones = await asyncio.to_thread(self._timezones)
             if time_zones and zone not in time_zones:
-                raise BadRequest("Invalid timezone")
+                raise BadRequest("Invalid timezone; give a name of the tz database such as Europe/Berlin, utc or browser")
 
 
 async def _home_dashboard_uid(connection: Connection, org_id: int, changes: Mapping[str, Any], current_uid: str | None) -> str | None:

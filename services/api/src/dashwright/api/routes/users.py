@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from dashwright.api.accounts.preferences import THEMES
 from dashwright.api.accounts.users import SWITCH_ORGANIZATION, UPDATE, Users, not_found
 from dashwright.api.domain.access.metadata import ScopedType
 from dashwright.api.domain.names import stripped_name
@@ -21,7 +22,6 @@ TAG: Final = "users"
 _READ_PERMISSION, _WRITE_PERMISSION = "users:read", "users:write"
 _USER_SCOPE: Final = "global.users:{id}"
 _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
-_THEMES: Final = ("", "light", "dark", "system")
 _LIST_QUERY: Final = {
     "query": "text in login, e-mail or name, ignoring case",
     "page": "from 1",
@@ -221,7 +221,7 @@ async def changes_of(call: Call) -> persons.PersonChanges:
     login, email = stripped_name("login", body.login), stripped_name("email", body.email)
     if not login and not email:
         raise BadRequest("Need to specify either username or email")
-    if body.theme is not None and body.theme not in _THEMES:
-        raise BadRequest("Invalid theme")
+    if body.theme and body.theme not in THEMES:
+        raise BadRequest(f"Invalid theme; give one of {', '.join(THEMES)}")
     name = None if body.name is None else stripped_name("name", body.name)
     return persons.PersonChanges(login or None, email or None, name, body.theme)

@@ -118,7 +118,7 @@ class RepositoryCalls:
             return await self._planner.plan(repository, request.ref, with_items=request.with_items)
         version = REPOSITORY.api_version()
         if repository.spec.type is RepositoryType.LOCAL:
-            raise BadRequest(f"this repository does not support {request.call}")
+            raise BadRequest(f"this repository does not support {request.call}: a local directory has neither branches nor commits")
         if isinstance(request, RefsRequest):
             branches = await self._repositories.branches(repository)
             refs = [RefItem(name=name, hash=sha) for name, sha in branches.items()]

@@ -51,7 +51,7 @@ def routes(
     async def call_worker(request: RefsRequest | HistoryRequest) -> Response:
         repository = await configuration_reader.get(request.namespace, request.name)
         if RepositorySpec.model_validate_json(repository.spec).type is RepositoryType.LOCAL:
-            raise BadRequest(f"this repository does not support {request.call}")
+            raise BadRequest(f"this repository does not support {request.call}: a local directory has neither branches nor commits")
         await health_client.require_healthy(request.namespace, [repository])
         return Response(200, await repository_client.call(request, deadline=deadline_after()), may_compress=True)
 

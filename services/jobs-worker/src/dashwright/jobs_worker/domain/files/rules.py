@@ -23,7 +23,7 @@ def effective_ref(spec: RepositorySpec, ref: str) -> str:
     Raises BadRequest for a ref of a local directory and for an invalid ref.
     """
     if ref and spec.type is RepositoryType.LOCAL:
-        raise BadRequest("local repository does not support ref")
+        raise BadRequest("local repository does not support ref: leave it out")
     if ref and not is_branch(ref):
         raise BadRequest(f"ref {ref[:80]!r} is neither a branch name nor a commit")
     return "" if spec.remote is not None and ref == spec.remote.branch else ref
