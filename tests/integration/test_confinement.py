@@ -184,8 +184,8 @@ def interpret_filter(architecture: int, code: bytes, number: int, argument: int 
             (loaded,) = struct.unpack_from("I", data, value)
             continue
         # Jumps if the loaded word is equal, has common bits, or is at least the value.
-        holds = {0x15: loaded == value, 0x45: bool(loaded & value), 0x35: loaded >= value}[operation]
-        position += if_true if holds else if_false
+        is_true = {0x15: loaded == value, 0x45: bool(loaded & value), 0x35: loaded >= value}[operation]
+        position += if_true if is_true else if_false
 
 
 @pytest.mark.parametrize("name", sorted(_MACHINES))

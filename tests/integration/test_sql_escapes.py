@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.integration.test_sql_expressions import SMALL_TABLE, raw, result_table, send_queries, sql
+from tests.integration.test_sql_expressions import SMALL_TABLE, raw_query, result_table, send_queries, sql_query
 from tests.unit.expressions.test_event_loop_stays_free import MAX_GAP_SECONDS, measure_gaps
 
 from dashwright.expressions.engine.limits import Limits
@@ -27,12 +27,12 @@ def engine() -> Iterator[SqlEngine]:
 async def error_of(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tuple[int, str]:
     """Return status and text of the error, after checking that other nodes of the request and the next statement succeed."""
     body = await send_queries(
-        engine, raw("A", SMALL_TABLE), sql("S", statement), {"refId": "B", "type": "math", "expression": "1"}, limits=limits
+        engine, raw_query("A", SMALL_TABLE), sql_query("S", statement), {"refId": "B", "type": "math", "expression": "1"}, limits=limits
     )
     assert body["results"]["B"]["status"] == 200
     result = body["results"]["S"]
     assert result["frames"] == []
-    assert await result_table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", SMALL_TABLE)) == {"n": [3]}
+    assert await result_table(engine, "SELECT COUNT(*) AS n FROM A", raw_query("A", SMALL_TABLE)) == {"n": [3]}
     return result["status"], result["error"]
 
 
@@ -163,7 +163,7 @@ async def test_forbidden_statements_are_refused(engine: SqlEngine, statement: st
 async def test_only_nodes_of_the_request_are_tables(engine: SqlEngine, name: str) -> None:
     """A statement can read neither variables of the child process nor tables of its database."""
     assert (await error_of(engine, f"SELECT * FROM {name}"))[1].startswith(f"[{MISSING}]")
-    assert await result_table(engine, f"SELECT v FROM `{name}` ORDER BY v", raw(name, SMALL_TABLE)) == {"v": [1, 2, 3]}
+    assert await result_table(engine, f"SELECT v FROM `{name}` ORDER BY v", raw_query(name, SMALL_TABLE)) == {"v": [1, 2, 3]}
 
 
 @pytest.mark.parametrize(
@@ -188,26 +188,26 @@ ENDLESS_JOIN = "SELECT COUNT(*) AS n FROM " + " CROSS JOIN ".join(f"T t{number}"
 
 async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
     """An endless join ends at the time limit of statements with a 504 that names the setting; the event loop is not blocked."""
-    large_table = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
+    large_table = raw_query("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
     async with measure_gaps() as gaps:
-        body = await send_queries(engine, large_table, sql("S", ENDLESS_JOIN), limits=Limits(sql_seconds=0.5))
+        body = await send_queries(engine, large_table, sql_query("S", ENDLESS_JOIN), limits=Limits(sql_seconds=0.5))
     assert max(gaps) < MAX_GAP_SECONDS
     assert body["results"]["S"]["status"] == 504
     error = body["results"]["S"]["error"]
     assert error.startswith("[sse.sql.timeout] sql expression [S] timed out after 0.5s (setting DASHWRIGHT_SQL_SECONDS)")
-    assert await result_table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", SMALL_TABLE)) == {"n": [3]}
+    assert await result_table(engine, "SELECT COUNT(*) AS n FROM A", raw_query("A", SMALL_TABLE)) == {"n": [3]}
 
 
 async def test_a_cancelled_statement_ends(engine: SqlEngine) -> None:
     """The slot of a cancelled statement is free long before its time limit."""
-    large_table = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
-    request = asyncio.create_task(send_queries(engine, large_table, sql("S", ENDLESS_JOIN), limits=Limits(sql_seconds=3600)))
+    large_table = raw_query("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
+    request = asyncio.create_task(send_queries(engine, large_table, sql_query("S", ENDLESS_JOIN), limits=Limits(sql_seconds=3600)))
     ended_tasks, _ = await asyncio.wait([request], timeout=0.5)
     assert not ended_tasks
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request
-    assert await result_table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", SMALL_TABLE)) == {"n": [3]}
+    assert await result_table(engine, "SELECT COUNT(*) AS n FROM A", raw_query("A", SMALL_TABLE)) == {"n": [3]}
 
 
 @pytest.mark.parametrize(

@@ -38,14 +38,14 @@ def engine() -> Iterator[SqlEngine]:
     created.stop()
 
 
-def raw(ref_id: str, frames: list[Any], **fields: Any) -> dict[str, Any]:
+def raw_query(ref_id: str, frames: list[Any], **fields: Any) -> dict[str, Any]:
     """Return a query whose result is these frames."""
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
     return {"refId": ref_id, "hide": True, **source, "rawFrameContent": json.dumps(frames), **fields}
 
 
-def sql(ref_id: str, statement: str, **fields: Any) -> dict[str, Any]:
-    """Return an SQL expression."""
+def sql_query(ref_id: str, statement: str, **fields: Any) -> dict[str, Any]:
+    """Return a query of the type ``sql``, which is an SQL expression."""
     return {"refId": ref_id, "type": "sql", "expression": statement, **fields}
 
 
@@ -66,11 +66,11 @@ def columns(result: Any) -> dict[str, list[Any]]:
 
 
 async def result_table(engine: SqlEngine, statement: str, *queries: Any, **fields: Any) -> dict[str, list[Any]]:
-    return columns((await send_queries(engine, *queries, sql("S", statement), **fields))["results"]["S"])
+    return columns((await send_queries(engine, *queries, sql_query("S", statement), **fields))["results"]["S"])
 
 
 async def sql_error(engine: SqlEngine | None, statement: str, *queries: Any, **fields: Any) -> Any:
-    body = await send_queries(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql("S", statement), **fields)
+    body = await send_queries(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql_query("S", statement), **fields)
     assert body["results"]["Z"]["status"] == 200
     assert body["results"]["S"]["frames"] == []
     return body["results"]["S"]
@@ -78,7 +78,9 @@ async def sql_error(engine: SqlEngine | None, statement: str, *queries: Any, **f
 
 async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
     """The result of a statement is one frame with the refId as its name; null is NULL, which aggregates ignore."""
-    body = await send_queries(engine, raw("A", LOAD), sql("S", "SELECT host, AVG(__value__) AS mean FROM A GROUP BY host ORDER BY host"))
+    body = await send_queries(
+        engine, raw_query("A", LOAD), sql_query("S", "SELECT host, AVG(__value__) AS mean FROM A GROUP BY host ORDER BY host")
+    )
     (frame,) = body["results"]["S"]["frames"]
     assert (frame["schema"]["name"], frame["schema"]["refId"]) == ("S", "S")
     assert columns(body["results"]["S"]) == {"host": ["a", "b"], "mean": [1, 4]}
@@ -88,7 +90,7 @@ async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
 async def test_tables_are_joined_at_every_endpoint(engine: SqlEngine, endpoint: QueryEndpoint) -> None:
     """Columns of any type can be joined, and refIds of any spelling are quoted with backticks."""
     statement = "SELECT a.host, SUM(a.__value__ * b.v) AS s FROM A AS a JOIN `my query` AS b ON a.host = b.host GROUP BY a.host ORDER BY 1"
-    assert await result_table(engine, statement, raw("A", LOAD), raw("my query", SMALL_TABLE), endpoint=endpoint) == {
+    assert await result_table(engine, statement, raw_query("A", LOAD), raw_query("my query", SMALL_TABLE), endpoint=endpoint) == {
         "host": ["a", "b"],
         "s": [1, 16],
     }
@@ -96,12 +98,14 @@ async def test_tables_are_joined_at_every_endpoint(engine: SqlEngine, endpoint: 
 
 async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
     """The validation of a panel with a statement checks that its tables exist and that the statement is allowed, without running it."""
-    expected = await send_queries(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
+    expected = await send_queries(engine, sql_query("S", "SELECT * FROM A"), raw_query("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
     assert expected == {"valid": True, "faults": []}
-    faults = (await send_queries(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
+    faults = (await send_queries(engine, sql_query("S", "SELECT * FROM B"), raw_query("b", LOAD), endpoint=QueryEndpoint.VALIDATION))[
+        "faults"
+    ]
     assert [fault["pointer"] for fault in faults] == ["/queries/0/expression"]
     assert "selects from table (refId/query) [B] and that table was not found; write it [b]" in faults[0]["message"]
-    faults_without_sql = (await send_queries(None, sql("S", "SELECT 1"), endpoint=QueryEndpoint.VALIDATION))["faults"]
+    faults_without_sql = (await send_queries(None, sql_query("S", "SELECT 1"), endpoint=QueryEndpoint.VALIDATION))["faults"]
     assert "DASHWRIGHT_FEATURES=sqlExpression" in faults_without_sql[0]["message"]
 
 
@@ -191,14 +195,19 @@ def test_computed_columns_have_the_type_of_their_kind(engine: SqlEngine, express
 
 async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
     """A division by zero is null, because the database's settings apply to every statement."""
-    result = await result_table(engine, "SELECT v / 0 AS a, v % 0 AS b, v DIV 0 AS c, 1 / 0 AS d FROM A LIMIT 1", raw("A", SMALL_TABLE))
+    result = await result_table(
+        engine, "SELECT v / 0 AS a, v % 0 AS b, v DIV 0 AS c, 1 / 0 AS d FROM A LIMIT 1", raw_query("A", SMALL_TABLE)
+    )
     assert result == {"a": [None], "b": [None], "c": [None], "d": [None]}
 
 
 async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> None:
     """An empty result is a frame; another expression reads it as no data."""
     body = await send_queries(
-        engine, raw("A", SMALL_TABLE), sql("S", "SELECT v, host FROM A WHERE v > 9"), {"refId": "B", "type": "math", "expression": "$S"}
+        engine,
+        raw_query("A", SMALL_TABLE),
+        sql_query("S", "SELECT v, host FROM A WHERE v > 9"),
+        {"refId": "B", "type": "math", "expression": "$S"},
     )
     assert columns(body["results"]["S"]) == {"v": [], "host": []}
     assert [field["type"] for field in body["results"]["S"]["frames"][0]["schema"]["fields"]] == ["number", "string"]
@@ -208,8 +217,8 @@ async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> Non
 @pytest.mark.parametrize("frames", [[], [{"schema": {"fields": []}, "data": {"values": []}}]])
 async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames: list[Any]) -> None:
     """The statement runs even if the other queries return no data."""
-    assert await result_table(engine, "SELECT COUNT(*) AS n, MAX(__value__) AS m FROM A", raw("A", frames)) == {"n": [0], "m": [None]}
-    assert await result_table(engine, "SELECT time, __value__, __metric_name__ FROM A", raw("A", frames)) == {
+    assert await result_table(engine, "SELECT COUNT(*) AS n, MAX(__value__) AS m FROM A", raw_query("A", frames)) == {"n": [0], "m": [None]}
+    assert await result_table(engine, "SELECT time, __value__, __metric_name__ FROM A", raw_query("A", frames)) == {
         "time": [],
         "__value__": [],
         "__metric_name__": [],
@@ -219,7 +228,10 @@ async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames:
 async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
     """Two columns with one name are in the result. A later statement reads the second one under another name, with a notice."""
     body = await send_queries(
-        engine, raw("A", SMALL_TABLE), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S")
+        engine,
+        raw_query("A", SMALL_TABLE),
+        sql_query("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"),
+        sql_query("T", "SELECT x, x_1 FROM S"),
     )
     (frame,) = body["results"]["S"]["frames"]
     assert [field["name"] for field in frame["schema"]["fields"]] == ["x", "x"]
@@ -232,13 +244,13 @@ async def test_expressions_and_statements_can_be_chained(engine: SqlEngine) -> N
     """A result of any type is a table, and the result of a statement is series or numbers, with strings as labels."""
     body = await send_queries(
         engine,
-        raw("A", LOAD),
+        raw_query("A", LOAD),
         {"refId": "M", "type": "math", "expression": "$A * 10", "hide": True},
         {"refId": "R", "type": "reduce", "expression": "A", "reducer": "last", "hide": True},
         {"refId": "N", "type": "math", "expression": "1 + 1", "hide": True},
-        sql("S", "SELECT M.time, M.host, M.__value__ + R.__value__ + N.__value__ AS v FROM M JOIN R ON M.host = R.host CROSS JOIN N"),
+        sql_query("S", "SELECT M.time, M.host, M.__value__ + R.__value__ + N.__value__ AS v FROM M JOIN R ON M.host = R.host CROSS JOIN N"),
         {"refId": "T", "type": "reduce", "expression": "S", "reducer": "max", "settings": {"mode": "dropNN"}},
-        sql("U", "SELECT host, v FROM S WHERE v > 40"),
+        sql_query("U", "SELECT host, v FROM S WHERE v > 40"),
         {"refId": "V", "type": "math", "expression": "$U > $T"},
     )
     results = body["results"]
@@ -255,11 +267,13 @@ async def test_a_query_may_be_the_input_of_a_statement_and_an_expression(engine:
     """A statement reads the frames of a query, and another expression its series; if the latter fails, the statement still runs."""
     long_frame = [frame(TIME, ("host", "string", ["a", "b"]), ("v", "number", [1, 2]))]
     body = await send_queries(
-        engine, raw("A", long_frame), {"refId": "B", "type": "math", "expression": "$A"}, sql("S", "SELECT v FROM A ORDER BY v")
+        engine, raw_query("A", long_frame), {"refId": "B", "type": "math", "expression": "$A"}, sql_query("S", "SELECT v FROM A ORDER BY v")
     )
     assert (
         "got type long"
-        in (await send_queries(engine, raw("A", long_frame, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))["message"]
+        in (await send_queries(engine, raw_query("A", long_frame, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))[
+            "message"
+        ]
     )
     assert body["results"]["B"]["error"].startswith("[sse.dependencyError]")
     assert columns(body["results"]["S"]) == {"v": [1, 2]}
@@ -275,7 +289,7 @@ async def test_a_query_may_be_the_input_of_a_statement_and_an_expression(engine:
 )
 async def test_reading_a_table_without_series_is_an_error(engine: SqlEngine, statement: str, fault: str) -> None:
     """The error for a table without series belongs to the expression that reads the table, not to the statement."""
-    body = await send_queries(engine, raw("A", LOAD), sql("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
+    body = await send_queries(engine, raw_query("A", LOAD), sql_query("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
     assert body["results"]["S"]["status"] == 200
     refusal = body["results"]["B"]["error"]
     assert refusal.startswith("[sse.readDataError] failed to read the table of sql expression [S] as series or numbers")
@@ -316,22 +330,24 @@ def test_an_invalid_result_for_an_alert_rule_is_an_error(engine: SqlEngine, stat
 
 async def test_the_format_for_alert_rules_is_accepted_for_saved_rules(engine: SqlEngine) -> None:
     """The format for alert rules is accepted in a panel's target, although the schema does not list it."""
-    target = sql("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
-    body = await send_queries(engine, raw("A", SMALL_TABLE), target)
+    target = sql_query("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
+    body = await send_queries(engine, raw_query("A", SMALL_TABLE), target)
     assert [frame["schema"]["meta"]["type"] for frame in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
-    assert "format" in (await send_queries(engine, raw("A", SMALL_TABLE), target, endpoint=QueryEndpoint.PANEL))["message"]
+    assert "format" in (await send_queries(engine, raw_query("A", SMALL_TABLE), target, endpoint=QueryEndpoint.PANEL))["message"]
 
 
 async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: SqlEngine) -> None:
     """The truncated result has the first complete rows."""
     limits = Limits(sql_output_cells=5)
-    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
+    body = await send_queries(engine, raw_query("A", SMALL_TABLE), sql_query("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
     assert columns(body["results"]["S"]) == {"v": [3, 2], "host": [None, "b"]}
     (notice,) = body["results"]["S"]["frames"][0]["schema"]["meta"]["notices"]
     assert notice["severity"] == "warning"
     assert "cut after 2 rows of 2 columns" in notice["text"]
     assert "DASHWRIGHT_SQL_OUTPUT_CELLS" in notice["text"]
-    complete = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
+    complete = await send_queries(
+        engine, raw_query("A", SMALL_TABLE), sql_query("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6)
+    )
     assert "meta" not in complete["results"]["S"]["frames"][0]["schema"]
 
 
@@ -357,7 +373,7 @@ async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: S
 async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
     """An error has the reason and what to do. The error belongs to its refId alone, and all other nodes run."""
     labelled = [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
-    refusal = await sql_error(engine, statement, raw("A", SMALL_TABLE, hide=False), raw("F", [1]), raw("L", labelled))
+    refusal = await sql_error(engine, statement, raw_query("A", SMALL_TABLE, hide=False), raw_query("F", [1]), raw_query("L", labelled))
     assert refusal["status"] == 400
     assert refusal["error"].startswith(f"[{message_id}] ")
     assert fault in refusal["error"]
@@ -365,13 +381,13 @@ async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: 
 
 async def test_tables_that_differ_in_case_only_are_refused(engine: SqlEngine) -> None:
     """Tables whose names differ in case only are refused, because DuckDB would read the wrong one."""
-    refusal = await sql_error(engine, "SELECT * FROM A JOIN a", raw("A", SMALL_TABLE), raw("a", SMALL_TABLE))
+    refusal = await sql_error(engine, "SELECT * FROM A JOIN a", raw_query("A", SMALL_TABLE), raw_query("a", SMALL_TABLE))
     assert "the results 'A' and 'a' differ in small and capital letters only" in refusal["error"]
 
 
 async def test_tables_above_the_memory_limit_are_rejected(engine: SqlEngine) -> None:
     """Large tables are rejected before they are copied."""
-    refusal = await sql_error(engine, "SELECT * FROM A", raw("A", SMALL_TABLE), limits=Limits(sql_bytes=40))
+    refusal = await sql_error(engine, "SELECT * FROM A", raw_query("A", SMALL_TABLE), limits=Limits(sql_bytes=40))
     assert refusal["error"].startswith("[sse.limit]")
     assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in refusal["error"]
 
@@ -402,17 +418,17 @@ def test_strings_and_documents_count_with_their_length(kind: FieldType, value: A
 
 async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None:
     """The table that a statement reads and its result count towards the points of the request."""
-    statement = sql("S", "SELECT A.v FROM A CROSS JOIN A AS b")
+    statement = sql_query("S", "SELECT A.v FROM A CROSS JOIN A AS b")
     # The table has 6 points, and the result 9. Each of them counts as 32 points more.
     enough = Limits(request_points=6 + 32 + 9 + 32)
-    assert (await send_queries(engine, raw("A", SMALL_TABLE), statement, limits=enough))["results"]["S"]["status"] == 200
-    body = await send_queries(engine, raw("A", SMALL_TABLE), statement, limits=replace(enough, request_points=78))
+    assert (await send_queries(engine, raw_query("A", SMALL_TABLE), statement, limits=enough))["results"]["S"]["status"] == 200
+    body = await send_queries(engine, raw_query("A", SMALL_TABLE), statement, limits=replace(enough, request_points=78))
     assert "with S the queries and expressions of the request hold 79 points" in body["results"]["S"]["error"]
 
 
 async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
     """The explanation has the frames and cells that a statement read and returned."""
-    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v FROM A"), explain=True)
+    body = await send_queries(engine, raw_query("A", SMALL_TABLE), sql_query("S", "SELECT v FROM A"), explain=True)
     node = body["meta"]["explain"]["nodes"]["S"]
     assert node["inputs"] == [{"refId": "A", "type": "tableData", "items": 1, "points": 6}]
     assert node["output"] == {"type": "tableData", "items": 1, "points": 3}
@@ -421,13 +437,13 @@ async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
 async def test_results_are_checked_by_assertions(engine: SqlEngine) -> None:
     """A statement's result has no frame type, so an assertion on its type fails."""
     assertions = {"type": "timeseries-multi", "typeVersion": [0, 1]}
-    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v FROM A", resultAssertions=assertions))
+    body = await send_queries(engine, raw_query("A", SMALL_TABLE), sql_query("S", "SELECT v FROM A", resultAssertions=assertions))
     assert "expected frame type [timeseries-multi], but the type is unknown" in body["results"]["S"]["error"]
 
 
 async def test_statements_run_concurrently(engine: SqlEngine) -> None:
     """More statements than slots run, and each gets its own result."""
-    tasks = [result_table(engine, f"SELECT SUM(v) + {index} AS s FROM A", raw("A", SMALL_TABLE)) for index in range(12)]
+    tasks = [result_table(engine, f"SELECT SUM(v) + {index} AS s FROM A", raw_query("A", SMALL_TABLE)) for index in range(12)]
     assert await asyncio.gather(*tasks) == [{"s": [6 + index]} for index in range(12)]
     assert len(engine.sandbox.pids) <= 2
 
@@ -439,7 +455,7 @@ async def test_the_feature_creates_the_engine() -> None:
     assert settings.sql is not None
     try:
         response = await respond(
-            orjson.dumps({"queries": [sql("S", "SELECT 1 AS a UNION ALL SELECT 2 UNION ALL SELECT 3")]}), None, settings
+            orjson.dumps({"queries": [sql_query("S", "SELECT 1 AS a UNION ALL SELECT 2 UNION ALL SELECT 3")]}), None, settings
         )
         assert isinstance(response.body, bytes)
         assert columns(json.loads(response.body)["results"]["S"]) == {"a": [1, 2]}
