@@ -58,8 +58,8 @@ class Permissions:
     ) -> tuple[ProtectedObject, Sequence[EffectiveRule]]:
         """Return the object and every rule that applies to it: its own rules, then those of the folders above, the nearest first.
 
-        An object without a rule list has a default rule for Admins instead. An inherited rule does not name its folder
-        if the caller may not read that folder. Raises NotFound and Forbidden.
+        In place of its own rules, an object without a rule list has a default rule for Admins. An inherited rule does not name its
+        folder if the caller may not read that folder. Raises NotFound and Forbidden.
         """
         namespace = caller.namespace
         view = await self._policy.view(caller, namespace)

@@ -41,6 +41,7 @@ class Teams:
         async with self._transactions.invalidating(_invalidation_subject(creator_id)) as connection:
             team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken_error=name_in_use)
             if creator_id:
+                # A new team has no members, so the error is never raised here.
                 await teams.insert_member(connection, actor.org_id, team_id, creator_id, ADMIN, taken_error=name_in_use)
             await audit.record(connection, actor, CREATE, _audit_target(team_id), org_id=actor.org_id, details={"name": name})
         return team_id, uid

@@ -30,5 +30,6 @@ def token_expiry(seconds_to_live: int, now: int, limits: LifeLimits) -> int | No
         if seconds_to_live > limits.max_seconds:
             raise BadRequest("Number of seconds before expiration is greater than the global limit")
     if limits.max_days is not None and not 0 < seconds_to_live <= limits.max_days * _DAY_SECONDS:
-        raise BadRequest(f"A token ends within {limits.max_days} days here; give secondsToLive from 1 to {limits.max_days * _DAY_SECONDS}")
+        max_seconds = limits.max_days * _DAY_SECONDS
+        raise BadRequest(f"A token must expire within {limits.max_days} days on this server; give secondsToLive from 1 to {max_seconds}")
     return now + seconds_to_live if seconds_to_live else None
