@@ -30,7 +30,10 @@ _SCHEMA: Final = nanoarrow.c_schema(
 
 
 async def arrow_stream(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the IPC stream of lines, which are given in parts. A result over ``MAX_RESULT_BYTES`` is null and has an error."""
+    """Yield the IPC stream of the NDJSON lines in ``parts``.
+
+    A part ends with a newline only if a line ends with it. A result over ``MAX_RESULT_BYTES`` is null and has an error.
+    """
     sink = _Sink()
     writer = StreamWriter.from_writable(sink)
     rows: list[Line] = []
@@ -38,7 +41,7 @@ async def arrow_stream(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     line_bytes = batch_bytes = 0
     async for part in parts:
         line_bytes += len(part)
-        # Of a line that is too long, the end is not needed.
+        # The result is the last member of a line. One that is too long becomes null, so the rest of its line is not needed.
         if len(line) <= MAX_RESULT_BYTES:
             line += part
         if not part.endswith(b"\n"):
@@ -52,7 +55,7 @@ async def arrow_stream(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             yield sink.take()
             rows.clear()
             batch_bytes = 0
-    # A stream without batches has a schema, too.
+    # Also without rows, because the first batch writes the schema.
     writer.write_array(_batch(rows))
     writer.close()
     yield sink.take()

@@ -43,11 +43,11 @@ class Batches:
         return ItemPage(items[:limit], items[limit].index if len(items) > limit else None)
 
     async def close(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
-        """Accept no more items, and return the batch. Does nothing if the batch is closed. Raises NotFound."""
+        """Close a batch, so that it accepts no more items, and return it. A closed batch is not changed. Raises NotFound."""
         async with self._database.transaction(dry_run=dry_run) as connection:
             await resources.lock(connection, namespace)
             stored_object, batch = await lock_batch(connection, namespace, name)
-            # The controller closes a batch with items in its spec when it has stored them.
+            # If a batch has items in its spec, the batch controller closes it after it has stored them.
             if has_items(stored_object):
                 return stored_object
             if not batch.is_closed:
@@ -57,7 +57,10 @@ class Batches:
             return await resources.get(connection, BATCH, namespace, name)
 
     async def cancel(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
-        """Have the items that did not end cancelled, and return the batch. Does nothing if the batch ended. Raises NotFound."""
+        """Request the cancellation of all items that have not ended, and return the batch. Raises NotFound.
+
+        A batch that has ended is not changed.
+        """
         async with self._database.transaction(dry_run=dry_run) as connection:
             stored_object, batch = await lock_batch(connection, namespace, name)
             if batch.finished_at is None and batch.stop_reason != batches.CANCELLED:
@@ -80,7 +83,7 @@ class Batches:
                 raise Conflict("the batch is being stopped; retry its items after it has ended", retry_after=1)
             retried = await batches.retry(connection, batch.uid, states=[state.value for state in states], ids=ids)
             if retried:
-                # A client that waits for the end must see neither the end before the retry nor its counts.
+                # A client that waits for the end of the retry must not see the former end and its counts.
                 _, batch = await lock_batch(connection, namespace, name)
                 await resources.update_status(connection, BATCH, namespace, name, BatchStatus, partial(_set_unfinished, batch))
                 await _audit(connection, actor, "retry", name)

@@ -1,4 +1,7 @@
-"""Additions of items to batches from the queue. Those that arrive during a commit are committed together, one transaction a batch."""
+"""Additions of items to batches from the queue.
+
+Additions that arrive during a commit are committed together afterwards, in one transaction for each batch.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +67,7 @@ class GroupAdditions:
 
     async def _commit(self, group: Sequence[Addition]) -> Sequence[_Result]:
         results: dict[int, _Result] = {}
-        for positions in _transactions(group):
+        for positions in _group_by_transaction(group):
             additions = [group[position] for position in positions]
             try:
                 batch_results = await self._commit_batch(additions)
@@ -104,9 +107,10 @@ class GroupAdditions:
         return results
 
 
-def _transactions(group: Sequence[Addition]) -> Sequence[Sequence[int]]:
-    """Return the positions of the additions of each transaction, in their order."""
+def _group_by_transaction(group: Sequence[Addition]) -> Sequence[Sequence[int]]:
+    """Return the positions in ``group`` of the additions of each transaction, in their order."""
     transactions: list[list[int]] = []
+    #: By namespace and batch: the positions of the transaction that takes further additions, and the number of its items.
     open_transactions: dict[tuple[str, str], tuple[list[int], int]] = {}
     for position, addition in enumerate(group):
         key = (addition.namespace, addition.batch)

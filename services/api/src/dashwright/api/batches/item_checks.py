@@ -14,8 +14,8 @@ from dashwright.common.models.provisioning import JobSpec
 class ItemChecks:
     """Checks of the items of one caller in one namespace.
 
-    They are the checks of single jobs and evaluations, except for the probe of a repository and the validation of a panel by the
-    worker: an item that fails these ends with an error.
+    These are the checks of single jobs and evaluations, except for two that a worker does: the probe of a repository and the
+    validation of a panel. An item that would fail one of these two is accepted, and ends with an error.
     """
 
     def __init__(self, repositories: JobRepositories, caller: Identity, namespace: str) -> None:
@@ -32,7 +32,7 @@ class ItemChecks:
         if not specs:
             return permitted_items
         repositories = await self._repositories.find(self._namespace, specs)
-        # Most items of a batch have few different specs, apart from their ids.
+        # The items of a batch usually share a few specs, so each spec is checked once.
         faults: dict[str, str | None] = {}
         checked_items: list[CheckedItem | RefusedItem] = []
         for item in permitted_items:

@@ -38,6 +38,7 @@ class Capacity:
     def allowance(self) -> Allowance:
         """The items that both the batch and the organization can accept."""
         free = max(0, self.max_waiting - self.waiting)
+        # One item more than ``free`` is always too many, so the error is None only for the type checker.
         if self.free_in_batch <= free or (error := self.waiting_error(free + 1)) is None:
             return self.batch_allowance
         return Allowance(free, error.message)
@@ -53,8 +54,8 @@ class ItemLimits:
     async def capacity(self, connection: Connection, batch: StoredBatch, *, added: int = 0) -> Capacity:
         """Return the capacity for further items of a batch. ``added`` is the number of new items that are not stored yet.
 
-        Concurrent additions to other batches do not see each other, so together they may exceed the limit of the
-        organization once.
+        Concurrent additions to different batches do not see each other. Together they may exceed the limit of the organization; later
+        additions are then refused.
         """
         waiting = (await job_queues.count_waiting(connection, [batch.namespace])).get(batch.namespace, 0)
         waiting += await batches.count_pending(connection, batch.namespace)

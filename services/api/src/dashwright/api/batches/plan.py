@@ -10,7 +10,7 @@ from dashwright.common.stores.batches import KnownItem, NewItem
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The number of items that can be added, and why no more."""
+    """The number of items that can be added, and the message with which further items are refused."""
 
     free: int
     message: str

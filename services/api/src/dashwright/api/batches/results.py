@@ -11,7 +11,7 @@ from dashwright.common.models.batch import ItemState
 from dashwright.common.object_storage import ObjectStorage
 from dashwright.common.stores import batches, resources
 
-#: Size that a chunk of NDJSON has at least, in bytes. Writing many small chunks takes longer.
+#: Minimum size in bytes of every chunk of NDJSON except the last. Writing many small chunks takes longer.
 _CHUNK_BYTES: Final = 64 * 1024
 
 
@@ -25,7 +25,8 @@ class BatchResults:
     async def read(self, namespace: str, name: str, *, first: int, state: ItemState | None, as_arrow: bool) -> AsyncIterator[bytes]:
         """Return the body with the results of the items that the batch has now, from the index ``first`` on.
 
-        The first chunk is read already, so that errors until then are raised here: NotFound for an unknown batch, and Unavailable.
+        Raises NotFound for an unknown batch, and Unavailable. The first chunk is read before the return, so that its errors are raised
+        while the status of the response can still be chosen.
         """
         async with self._database.connection() as connection:
             uid = (await resources.get(connection, BATCH, namespace, name)).uid

@@ -37,8 +37,8 @@ _MAX_ADDED_ITEMS: Final = 500
 _MAX_ADDED_BYTES: Final = 1024 * 1024
 #: Limit on the lines of one request, which limits the size of the file of verdicts.
 _MAX_LINES: Final = 2_000_000
-#: Number of lines after which other requests run.
-_READ_AT_ONCE: Final = 50
+#: Number of lines that are parsed before other requests get the event loop.
+_LINES_PER_TURN: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,13 @@ class _Upload:
         self._reader = LineReader(max_bytes=MAX_ITEM_BYTES)
         self._lines: list[Line] = []
         self._line_bytes = 0
-        self._added = 0
+        self._added = 0  #: Number of new items that were added (in a dry run: that would be added).
         self._counted_lines = 0
         self._decided = 0  #: Number of items with a verdict.
         #: Why the batch accepted no new items when the upload began; None if it did. Items that the batch has are then reported as
         #: duplicates, so that a request whose response was lost can be repeated.
         self._conflict: Conflict | None = None
-        self._recognized = 0
+        self._recognized = 0  #: Number of items that a batch with a ``_conflict`` has already.
         #: Why the batch accepts no further items, if it was closed or deleted during the upload.
         self._fault: str | None = None
         self.verdicts = VerdictFile()
@@ -157,8 +157,7 @@ class _Upload:
         items: Sequence[CheckedItem | RefusedItem] = await _read_items(lines)
         if self._fault is None:
             items = await self._checks.check(items)
-        numbered_items = [_new_item(item, line) for item, line in zip(items, lines, strict=True)]
-        verdicts = await self._add(numbered_items)
+        verdicts = await self._add([_new_item(item, line) for item, line in zip(items, lines, strict=True)])
         self._decided += len(verdicts)
         self.verdicts.write(verdicts)
 
@@ -174,7 +173,7 @@ class _Upload:
         return [refusal(position, item.id, fault) for position, item in enumerate(items, self._decided)]
 
     async def _recognize(self, items: Sequence[NewItem | RefusedItem], conflict: Conflict) -> Sequence[ItemVerdict]:
-        """Return the verdicts of a batch that accepts no items. Raises the conflict for a new item."""
+        """Return the verdicts on items that a batch has, although it accepts no new ones. Raises ``conflict`` if an item is new."""
         async with self._database.connection() as connection:
             stored_object = await resources.get(connection, BATCH, self._namespace, self._name)
             known = await batches.find_by_id(connection, stored_object.uid, [item.id for item in items if isinstance(item, NewItem)])
@@ -186,6 +185,7 @@ class _Upload:
 
     async def _commit(self, items: Sequence[NewItem | RefusedItem]) -> Sequence[ItemVerdict]:
         new_items = [item for item in items if isinstance(item, NewItem)]
+        # A dry run stores no items, so those of earlier calls are missing in the counts of the batch.
         offset = self._added if self._options.dry_run else 0
         async with self._database.transaction(dry_run=self._options.dry_run) as connection:
             stored_object, batch = await lock_batch(connection, self._namespace, self._name)
@@ -209,8 +209,8 @@ class _Upload:
 
 async def _read_items(lines: Sequence[Line]) -> Sequence[CheckedItem | RefusedItem]:
     items: list[CheckedItem | RefusedItem] = []
-    for start in range(0, len(lines), _READ_AT_ONCE):
-        items += [_read_item(line) for line in lines[start : start + _READ_AT_ONCE]]
+    for start in range(0, len(lines), _LINES_PER_TURN):
+        items += [_read_item(line) for line in lines[start : start + _LINES_PER_TURN]]
         await asyncio.sleep(0)
     return items
 

@@ -1,4 +1,4 @@
-"""Temporary file of the verdicts on items, one line each: small ones are in memory, and larger ones on disk."""
+"""Temporary file of the verdicts on items, with one line each. A small file is kept in memory, and a larger one on disk."""
 
 import errno
 import tempfile
@@ -37,6 +37,7 @@ class VerdictFile:
 
     async def __anext__(self) -> bytes:
         compressed = self._decompressor.unconsumed_tail
+        # The decompressor may need several reads of the file until it has output.
         while not (chunk := self._decompressor.decompress(compressed, _CHUNK_BYTES)):
             if not (compressed := self._decompressor.unconsumed_tail or self._file.read(_CHUNK_BYTES)):
                 raise StopAsyncIteration
