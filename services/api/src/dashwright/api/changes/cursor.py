@@ -93,7 +93,7 @@ class Cursor:
 
     @property
     def position(self) -> int:
-        """The version up to which a caught-up watcher has received everything. It never splits a transaction."""
+        """The version up to which a caught-up watcher has received everything, which never divides a transaction."""
         return max(self.version, self._stream.boundary(self.namespace))
 
     async def read_changes(self) -> Sequence[Change]:

@@ -75,7 +75,7 @@ class Feed:
     def watch(self, kind: Kind, namespace: str, name: str | None, caller: Identity, *, seconds: float, bookmarks: bool) -> Cursor:
         """Return a cursor for a watch of one object (``name`` None: of all objects) that times out after ``seconds``.
 
-        Call ``leave`` with the cursor when the watch ends.
+        With ``bookmarks``, the cursor is woken for a bookmark every minute. Call ``leave`` with the cursor when the watch ends.
         """
         cursor = self._streams[stream_of(kind)].join(kind, namespace, name, caller)
         self._timers.add(cursor, seconds=seconds, bookmarks=bookmarks)
