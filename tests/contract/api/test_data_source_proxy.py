@@ -296,7 +296,7 @@ async def test_parameters_of_the_settings_cannot_be_replaced(gateway: ProxyGatew
     options: dict[str, Any] = {"params": {"tenant": "b"}} if parameters_in == "query" else {"data": {"tenant": "b"}}
     status, _, body = await gateway.request(f"{PROXY}/tenant/api/v1/query", "POST", **options)
     assert status == 400
-    assert b"fix the parameter 'tenant'" in body
+    assert b"determine the parameter 'tenant'" in body
     form = aiohttp.FormData({"tenant": "b"}, default_to_multipart=True)
     assert (await gateway.request(f"{PROXY}/tenant/api/v1/query", "POST", data=form))[0] == 415
 

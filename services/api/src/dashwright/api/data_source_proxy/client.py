@@ -123,7 +123,7 @@ class ProxyClient:
         async with AsyncExitStack() as resources:
             await resources.enter_async_context(self._slots_of_callers.slot(request.caller))
             await resources.enter_async_context(self._slots.slot(record.org_id))
-            response = await self._respond(record, request, url, credentials)
+            response = await self._try_addresses(record, request, url, credentials)
             resources.callback(response.close)
             self._check_head(record, response)
             headers = {name: response.headers[name] for name in _RETURNED_HEADERS if name in response.headers}
@@ -131,10 +131,10 @@ class ProxyClient:
             body = ProxiedBody(response, record.name, self._limits.response_bytes, resources.pop_all())
             return ProxiedResponse(response.status, content_type, headers, body)
 
-    async def _respond(
+    async def _try_addresses(
         self, record: SourceRecord, request: ProxyRequest, url: URL, credentials: SourceCredentials
     ) -> aiohttp.ClientResponse:
-        """Return the response of the first address of the host that accepts the request."""
+        """Send the request to the addresses of the host until one accepts the connection, and return the response."""
         assert url.host is not None
         assert url.port is not None
         addresses = await self._resolver.resolve(url.host, url.port, encrypted=url.scheme == "https")
@@ -176,7 +176,7 @@ class ProxyClient:
         if response.status == _UNAUTHORIZED:
             error = BadRequest("Authentication to data source failed")
         elif 300 <= response.status < 400 and response.status != 304:
-            error = SourceFailed(f"the data source {record.name!r:.80} redirects; give its final address as the URL")
+            error = SourceFailed(f"the data source {record.name!r:.80} redirects; set the URL of the data source to its final address")
         elif response.status < 200:
             error = SourceFailed(f"the data source {record.name!r:.80} sent the status {response.status}, which the proxy does not support")
         elif (response.content_length or 0) > self._limits.response_bytes:

@@ -16,21 +16,21 @@ _MAX_PARAMETERS: Final = 10_000
 
 
 def check_parameters(record: SourceRecord, query: Parameters, body: bytes, content_type: str) -> None:
-    """Raise BadRequest for a parameter whose value the data source's settings fix, such as the filter of a tenant.
+    """Raise BadRequest for a parameter whose value the settings of the data source determine, such as the filter of a tenant.
 
     Raises UnsupportedMediaType for a body that may contain parameters in a form that is not checked.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if body and media_type not in _ACCEPTED_TYPES:
         raise UnsupportedMediaType(f"the proxy forwards bodies of the types {', '.join(_ACCEPTED_TYPES)} only, not {media_type!r:.80}")
-    fixed_names = {name for name, _ in parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)}
-    if not fixed_names:
+    reserved_names = {name for name, _ in parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)}
+    if not reserved_names:
         return
     form = _form_parameters(body) if media_type == _FORM else ()
     for name, _ in (*query, *form):
-        if name in fixed_names:
+        if name in reserved_names:
             raise BadRequest(
-                f"the settings of the data source {record.name!r:.80} fix the parameter {name!r:.80}; leave it out of the request"
+                f"the settings of the data source {record.name!r:.80} determine the parameter {name!r:.80}; leave it out of the request"
             )
 
 

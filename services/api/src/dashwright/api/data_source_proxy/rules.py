@@ -1,9 +1,9 @@
 """Declared requests that the proxy forwards, by type of data source.
 
-They read data only. Another type needs one entry in ``RULES_BY_TYPE``. Methods and paths are those of the published HTTP APIs.
+All of them only read data. Another type needs one entry in ``RULES_BY_TYPE``. Methods and paths are those of the published HTTP APIs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,14 +45,13 @@ def check_request(source_type: str, method: str, segments: Sequence[str]) -> Non
 
 
 def _rules(paths_by_methods: Mapping[str, str]) -> tuple[ProxyRule, ...]:
-    return tuple(_each_rule(paths_by_methods))
-
-
-def _each_rule(paths_by_methods: Mapping[str, str]) -> Iterator[ProxyRule]:
-    for methods, paths in paths_by_methods.items():
-        for path in paths.split():
-            for method in methods.split():
-                yield ProxyRule(method, tuple(path.split("/")))
+    """Return a rule for each pair of method and path. Blanks separate several methods, and several paths."""
+    return tuple(
+        ProxyRule(method, tuple(path.split("/")))
+        for methods, paths in paths_by_methods.items()
+        for path in paths.split()
+        for method in methods.split()
+    )
 
 
 RULES_BY_TYPE: Final[Mapping[str, tuple[ProxyRule, ...]]] = {
