@@ -19,14 +19,17 @@ class DeadLetterCleaner:
     """The cleaner of dead letters. Only one gateway cleans at a time."""
 
     def __init__(self, database: Database, clock: Clock, *, days: int, keep: int) -> None:
-        """Create the cleaner. It keeps letters for ``days``, or without limit of time if that is 0, and ``keep`` of an organization."""
+        """Create the cleaner.
+
+        It keeps letters for ``days`` (0: without a limit of time), and at most ``keep`` letters of each organization.
+        """
         self._database = database
         self._clock = clock
         self._days = days
         self._keep = keep
 
     async def clean(self) -> None:
-        """Delete the surplus letters in transactions of bounded length."""
+        """Delete the letters that are too old or too many, in transactions of bounded length."""
         older_than = self._clock.now() - timedelta(days=self._days) if self._days else None
         while await self._delete_batch(older_than) >= _BATCH_SIZE:
             pass

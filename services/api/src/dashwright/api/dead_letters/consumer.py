@@ -21,7 +21,10 @@ log = structlog.get_logger()
 _PREFETCH: Final = 8
 _RETRY_SECONDS: Final = 5.0
 _DRAIN_SECONDS: Final = 2.0
-"""A letter takes milliseconds. One that waits for the database returns to the queue."""
+"""Limit on waiting for letters that are being stored when the consumer stops, which usually takes milliseconds.
+
+A letter that still waits for the database then returns to the queue.
+"""
 
 
 class DeadLetterConsumer:

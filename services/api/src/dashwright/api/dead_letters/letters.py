@@ -94,7 +94,7 @@ class DeadLetters:
     async def replay_selected(self, caller: Caller, is_selected: Selector, *, dry_run: bool) -> ReplayCounts:
         """Replay the selected letters that are dead, the oldest first, and at most ``MAX_REPLAYED``.
 
-        Raises Unavailable if the broker refuses a message; letters whose messages it had accepted are replayed then.
+        Raises Unavailable if the broker refuses a message. Letters whose messages it has accepted before remain replayed.
         """
         self._check_anonymous()
         dead_letters = [letter for letter in await self._select(caller, is_selected) if letter.replayed is None]
@@ -156,7 +156,7 @@ class DeadLetters:
         return list(errors.values())
 
     async def _publish(self, letter: StoredDeadLetter) -> None:
-        # Without an id of its sender, the message gets one that is the same in each replay of the letter.
+        # If the sender gave the message no id, it gets an id that is the same in each replay of the letter.
         message = Message(
             body=letter.body,
             headers=letter.headers,
@@ -178,7 +178,7 @@ class DeadLetters:
         )
 
     def _check_anonymous(self) -> None:
-        """Raise Conflict if the gateway refuses submissions without credentials, such as all replayed messages."""
+        """Raise Conflict if the gateway refuses submissions without credentials. Replayed messages have none."""
         if not self._allows_anonymous:
             raise Conflict(
                 "replayed messages have no credentials, and DASHWRIGHT_QUEUE_IDENTITY=false refuses such submissions; "
