@@ -164,7 +164,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
                 responses={200: PAGE_CONTENT, **redirects},
                 query={**parameters, **PAGE_PARAMETERS},
                 errors=(404,),
-                description="Takes dashboards:read on the dashboard, and datasources:query for the pictures.",
+                description="Requires dashboards:read on the dashboard, and datasources:query for the pictures.",
             )
             page_routes.append(Route("GET", f"{path}{slug}", handler, permission, operation))
     return page_routes
@@ -196,7 +196,7 @@ async def outline_or_reason(
 
 
 def _status_of(problem: DashwrightError | None) -> int:
-    """Return the status of a page. Only a mistake in its address makes it an error, since the page itself is complete."""
+    """Return the status of a page: that of the problem if its address is invalid, otherwise 200, since the page shows the problem."""
     return problem.status if isinstance(problem, BadRequest) else 200
 
 

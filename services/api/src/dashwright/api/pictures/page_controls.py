@@ -14,9 +14,12 @@ from dashwright.common.models.dashboard_outline import DashboardOutline, Outline
 VARIABLE_PREFIX: Final = "var-"
 """Prefix of the names of variables in URLs, as in Grafana's links."""
 _KEPT_PARAMETERS: Final = ("from", "to", "refresh", "theme", "tz", "timezone", "rows")
+"""Parameters of a page that its links to other pages keep, in addition to variables."""
 _KEPT_WITH_OTHER_TIMES: Final = ("panelId", "ref", "refresh", "theme", "tz", "timezone", "rows")
+"""Parameters of a page that its links to other time ranges keep, in addition to variables."""
 _PICTURE_PARAMETERS: Final = ("from", "to", "tz", "timezone")
 _HIDDEN_PARAMETERS: Final = ("theme", "tz", "timezone", "rows", "panelId", "ref")
+"""Parameters of a page that its form keeps without a control."""
 _QUICK_RANGES: Final = {
     ("now-5m", "now"): "Last 5 minutes",
     ("now-15m", "now"): "Last 15 minutes",
@@ -185,9 +188,9 @@ def link_of(
 
 def _variable_parameters(query: MultiMapping[str], outline: DashboardOutline) -> Iterable[tuple[str, str]]:
     """Return the values of all variables as parameters of a URL."""
-    known = {f"{VARIABLE_PREFIX}{variable.name}": variable.values for variable in outline.variables}
-    unknown_values = [(name, value) for name, value in query.items() if name.startswith(VARIABLE_PREFIX) and name not in known]
-    return [*unknown_values, *((name, value) for name, values in known.items() for value in values)]
+    values_by_name = {f"{VARIABLE_PREFIX}{variable.name}": variable.values for variable in outline.variables}
+    unknown_variables = [(name, value) for name, value in query.items() if name.startswith(VARIABLE_PREFIX) and name not in values_by_name]
+    return [*unknown_variables, *((name, value) for name, values in values_by_name.items() for value in values)]
 
 
 def _iso(milliseconds: int) -> str:

@@ -21,11 +21,13 @@ _MEDIUM_PIXELS: Final = 868
 _NARROW_PIXELS: Final = 400
 """Width of every picture on a small screen, where panels are below one another."""
 _NARROW_HEIGHTS: Final = (110, 480)
+"""Minimum and maximum height of a picture on a small screen, in pixels."""
 _HALF_PIXELS: Final = 640
 """Width of a picture in a comparison."""
-_ALONE: Final = (1200, 560)
-"""Width and height of the picture of a panel on its own page, and on a small screen."""
-_ALONE_NARROW: Final = (_NARROW_PIXELS, 300)
+_OWN_PAGE_SIZE: Final = (1200, 560)
+"""Width and height in pixels of the picture of a panel on its own page."""
+_NARROW_OWN_PAGE_SIZE: Final = (_NARROW_PIXELS, 300)
+"""Width and height in pixels of this picture on a small screen."""
 _NARROW_SCREEN: Final = "(max-width: 700px)"
 """Screens on which panels are below one another. The style sheet has the same widths."""
 _MEDIUM_SCREEN: Final = "(max-width: 1100px)"
@@ -33,7 +35,7 @@ _DARK: Final = "(prefers-color-scheme: dark)"
 
 
 class _Size(NamedTuple):
-    """The size of a picture in pixels, with the media query of the screens that use it; without one for all others."""
+    """The size of a picture in pixels, with the media query of the screens that use it (empty: all other screens)."""
 
     media: str
     width: int
@@ -72,7 +74,7 @@ class ShownPanel:
     key: str  #: The id of its element.
     description: str  #: The alternative text of the picture.
     tooltip: str  #: The description of the panel in the dashboard; empty without one.
-    has_sign: bool  #: True if the picture contains a sign for the description.
+    has_sign: bool  #: True if the picture has a sign, next to its title, that opens the description.
     page: str  #: The address of its own page; empty without one.
     #: The pictures, of which a browser takes the first one that matches; the last one matches every screen.
     sources: Sequence[PictureSource]
@@ -121,7 +123,7 @@ def grid_of(
 
 def panel_alone(panel: OutlinePanel, address: PictureAddress, theme: str = "") -> ShownPanel:
     """Return a panel as its own page shows it, as large as a screen."""
-    return _shown_panel(panel, address, (_Size(_NARROW_SCREEN, *_ALONE_NARROW), _Size("", *_ALONE)), theme)
+    return _shown_panel(panel, address, (_Size(_NARROW_SCREEN, *_NARROW_OWN_PAGE_SIZE), _Size("", *_OWN_PAGE_SIZE)), theme)
 
 
 def panel_at_half_width(panel: OutlinePanel, address: PictureAddress, theme: str = "") -> ShownPanel:
@@ -141,7 +143,7 @@ def _shown_panel(
 def _own_parameters(panel: OutlinePanel, parameters: Parameters) -> Parameters:
     own_names = {f"var-{name}" for name in panel.variables}
     values = [(f"var-{name}", value) for name, values in panel.variables.items() for value in values]
-    return [*(pair for pair in parameters if pair[0] not in own_names), *values]
+    return [*((name, value) for name, value in parameters if name not in own_names), *values]
 
 
 def _sizes(panel: OutlinePanel) -> Sequence[_Size]:

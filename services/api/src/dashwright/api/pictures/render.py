@@ -76,8 +76,8 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures) -> list[Route]:
                 "format": Literal["png", "svg", "json", "outline"],
             },
             errors=(404, 503, 504),
-            description="Takes dashboards:read on the dashboard and datasources:query; a panel of a data source that the caller may not "
-            "query says so.",
+            description="Requires dashboards:read on the dashboard and datasources:query. If the caller may not query the data source "
+            "of a panel, the picture of the panel is an error message.",
         )
 
     permission, path, panel_path = (
@@ -117,7 +117,7 @@ def picture_options(call: Call) -> PictureOptions:
         return PictureOptions.model_validate(values)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise BadRequest(f"the parameter {fault['loc'][0]} is wrong: {fault['msg']}") from error
+        raise BadRequest(f"the parameter {fault['loc'][0]} is invalid: {fault['msg']}") from error
 
 
 def _variables(query: MultiMapping[str]) -> dict[str, list[str]]:

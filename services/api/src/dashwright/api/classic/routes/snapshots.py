@@ -152,7 +152,7 @@ def routes(snapshots: Snapshots, clock: Clock, *, public_address: str) -> list[R
                 CreateSnapshotCommand,
                 {200: SnapshotCreated},
                 errors=(409,),
-                description=f"Takes dashboards:read on the dashboard, too. {disabled}",
+                description=f"Also requires dashboards:read on the dashboard. {disabled}",
             ),
             body_limit=MAX_OBJECT_BYTES,
             audit="snapshot.create",
