@@ -64,7 +64,7 @@ def read_item(value: Any) -> CheckedItem | RefusedItem:
     try:
         item = _validate(value)
         spec, job = _read_spec(item, value)
-        # Of several items in one message, only the spec has a known size.
+        # One message may contain several items, so the size of an item is taken from its spec.
         return CheckedItem(item.id, item.kind, spec, job) if len(spec) <= MAX_ITEM_BYTES else too_large(item.id)
     except ValidationError as error:
         return RefusedItem(_id_of(value), sentence(causes_of(error) or ()))
@@ -119,6 +119,6 @@ def _read_spec(item: BatchItem, value: Any) -> tuple[str, JobSpec | None]:
 
 
 def _id_of(value: Any) -> str | None:
-    """Return the id of an item that is refused, if it is a string that could be one."""
+    """Return the id of a refused item, or None if it has no valid id."""
     item_id = value.get("id") if isinstance(value, dict) else None
     return item_id if isinstance(item_id, str) and 0 < len(item_id) <= MAX_ID_LENGTH else None

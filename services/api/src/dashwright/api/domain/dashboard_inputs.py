@@ -50,8 +50,8 @@ class ResolvedDashboard(NamedTuple):
 def resolve(dashboard: Mapping[str, Any], inputs: Sequence[InputValue], *, max_characters: int) -> ResolvedDashboard:
     """Return the dashboard with the values of its inputs.
 
-    A constant without a value has the value in the export, and an input for expressions always has their data source.
-    Raises BadRequest for another input without a value, and for too many library panels or two with one name.
+    A constant for which the client sent no value has the value in the export. An input for expressions always has the data source of
+    expressions. Raises BadRequest for any other input without a value, for too many library panels, and for two with the same name.
     Raises TooLarge if the values add more than ``max_characters``.
     """
     values = {name: _value_of(declared, name, inputs) for declared in objects_of(dashboard.get("__inputs")) if (name := _name_of(declared))}
@@ -76,9 +76,9 @@ def _value_of(declared: Mapping[str, Any], name: str, inputs: Sequence[InputValu
     input_type = declared.get("type")
     if declared.get("pluginId") == _EXPRESSIONS:
         return _EXPRESSIONS
-    for sent in inputs:
-        if sent.type == input_type and sent.name in (name, _ANY_NAME):
-            return sent.value
+    for input_value in inputs:
+        if input_value.type == input_type and input_value.name in (name, _ANY_NAME):
+            return input_value.value
     default = declared.get("value")
     if input_type == _CONSTANT and isinstance(default, str):
         return default

@@ -27,7 +27,7 @@ def read_job_spec(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], J
     if value.get("action") in (None, ""):
         options_names = [name for name in _ACTION_BY_OPTIONS_NAME if value.get(name) is not None]
         if len(options_names) > 1:
-            message = "Required value: multiple job types found; name the one meant"
+            message = "Required value: multiple job types found; give the action of one of them"
             return [Cause(f"{prefix}action", "FieldValueRequired", message)], None
         if not options_names:
             return [Cause(f"{prefix}action", "FieldValueRequired", f"Required value: one of {', '.join(sorted(ACTIONS))}")], None

@@ -27,7 +27,6 @@ _METADATA_FIELDS: Final[Mapping[Storage, frozenset[str]]] = {
 _DEFAULT_ADVICE: Final = "leave it out"
 _MAX_NAME_LENGTH: Final = 100
 """Limit on the characters of an unknown name in a path: clients choose the names, and responses contain them."""
-"""Limit on the characters of a name in a message."""
 
 _MAX_SUGGESTED_NAMES: Final = 12
 """Limit on the allowed names that the suggestion for one field lists."""

@@ -61,9 +61,9 @@ class ManagedFieldsEntry:
 
 
 def parse_managed_fields(stored_entries: object, sent_entries: object = None) -> tuple[ManagedFieldsEntry, ...]:
-    """Return the sent entries if at least one was sent and all are valid, else the stored ones, unless one of those is invalid.
+    """Return the sent entries, or the stored entries if no entries were sent or one of them is invalid.
 
-    Sent entries of ``[{}]`` clear the owners, so the result is empty.
+    The result is empty if one of the stored entries is invalid, too. Sent entries of ``[{}]`` clear all owners, so the result is empty.
     """
     # Kubernetes' convention to clear all owners.
     if sent_entries == [{}]:
