@@ -28,15 +28,15 @@ class APIGroupEntry(_Group):
 class APIGroup(_Group):
     """A group of the resource API."""
 
-    kind: str = Field(description="APIGroup")
-    api_version: str = Field(description="v1")
+    kind: str = Field(description="Always APIGroup")
+    api_version: str = Field(description="Always v1")
 
 
 class APIGroupList(ApiModel):
     """The groups of the resource API."""
 
-    kind: str = Field(description="APIGroupList")
-    api_version: str = Field(description="v1")
+    kind: str = Field(description="Always APIGroupList")
+    api_version: str = Field(description="Always v1")
     groups: list[APIGroupEntry] = Field(description="The groups")
 
 
@@ -55,8 +55,8 @@ class APIResource(ApiModel):
 class APIResourceList(ApiModel):
     """The resources of a version of a group."""
 
-    kind: str = Field(description="APIResourceList")
-    api_version: str | None = Field(default=None, description="v1")
+    kind: str = Field(description="Always APIResourceList")
+    api_version: str | None = Field(default=None, description="Always v1")
     group_version: str = Field(description="The group and the version")
     resources: list[APIResource] = Field(description="The resources")
 
@@ -82,7 +82,7 @@ class APIResourceDiscovery(ApiModel):
 
     resource: str = Field(description="The plural of the kind")
     response_kind: DiscoveredKind = Field(description="The kind of the objects")
-    scope: str = Field(description="Namespaced")
+    scope: str = Field(description="Always Namespaced")
     singular_resource: str = Field(description="The singular of the kind")
     verbs: list[str] = Field(description="The supported verbs")
     short_names: list[str] | None = Field(default=None, description="Shorter names that kubectl takes")
@@ -94,7 +94,7 @@ class APIVersionDiscovery(ApiModel):
     """A version of a group, in the aggregated document."""
 
     version: str = Field(description="The version")
-    freshness: str = Field(description="Current")
+    freshness: str = Field(description="Always Current")
     resources: list[APIResourceDiscovery] = Field(description="The resources")
 
 
@@ -108,7 +108,7 @@ class APIGroupDiscovery(ApiModel):
 class APIGroupDiscoveryList(ApiModel):
     """The aggregated document: every group, version and resource."""
 
-    kind: str = Field(description="APIGroupDiscoveryList")
+    kind: str = Field(description="Always APIGroupDiscoveryList")
     api_version: str = Field(description="The version of the document's own kind")
     metadata: ListMeta = Field(description="The metadata of the list")
     items: list[APIGroupDiscovery] = Field(description="The groups")
@@ -142,9 +142,9 @@ class SubjectAccessReviewStatus(ApiModel):
 class SelfSubjectAccessReview(ApiModel):
     """A review of the caller's own permissions. It is not stored."""
 
-    kind: str | None = Field(default=None, description="SelfSubjectAccessReview")
-    api_version: str | None = Field(default=None, description="authorization.k8s.io/v1")
-    metadata: ListMeta | None = Field(default=None, description="Empty")
+    kind: str | None = Field(default=None, description="Always SelfSubjectAccessReview")
+    api_version: str | None = Field(default=None, description="Always authorization.k8s.io/v1")
+    metadata: ListMeta | None = Field(default=None, description="Always empty")
     spec: SelfSubjectAccessReviewSpec = Field(description="The action that the review asks about")
     status: SubjectAccessReviewStatus | None = Field(default=None, description="The outcome, in the response")
 
@@ -155,9 +155,9 @@ class VersionInfo(ApiModel):
     major: str = Field(description="The first part of the version")
     minor: str = Field(description="The second part of the version")
     git_version: str = Field(description="The version, with a v before it")
-    git_commit: str = Field(description="Empty")
-    git_tree_state: str = Field(description="Empty")
-    build_date: str = Field(description="Empty")
-    go_version: str = Field(description="Empty")
+    git_commit: str = Field(description="Always empty")
+    git_tree_state: str = Field(description="Always empty")
+    build_date: str = Field(description="Always empty")
+    go_version: str = Field(description="Always empty")
     compiler: str = Field(description="The interpreter and its version")
     platform: str = Field(description="The operating system and the processor")

@@ -21,12 +21,12 @@ class BuildInfo(ApiModel):
     version: str = Field(description="The version that clients parse")
     commit: str = Field(description="The commit that the server was built from, if known")
     commit_short: str = Field(description="The first ten digits of the commit")
-    buildstamp: int = Field(description="0")
+    buildstamp: int = Field(description="Always 0")
     edition: str = Field(description="The edition that clients parse")
-    env: str = Field(description="production")
-    has_update: bool = Field(description="false")
-    hide_version: bool = Field(description="false")
-    latest_version: str = Field(description="Empty")
+    env: str = Field(description="Always production")
+    has_update: bool = Field(description="Always false")
+    hide_version: bool = Field(description="Always false")
+    latest_version: str = Field(description="Always empty")
     version_string: str = Field(description="The version as a string for display")
 
 
@@ -47,7 +47,7 @@ class FrontendDataSource(ApiModel):
     is_default: bool = Field(description="Whether queries without a data source use it")
     access: str = Field(description="proxy or direct")
     json_data: dict[str, Any] = Field(description="Options, as the type of the data source defines them")
-    read_only: bool = Field(description="false")
+    read_only: bool = Field(description="Always false")
 
 
 class FrontendSettings(ApiModel):
@@ -55,10 +55,10 @@ class FrontendSettings(ApiModel):
 
     build_info: BuildInfo = Field(description="The version of the API")
     quota: QuotaSettings = Field(description="Whether quotas are enforced")
-    anonymous_enabled: bool = Field(description="false")
+    anonymous_enabled: bool = Field(description="Always false")
     feature_toggles: dict[str, bool] = Field(description="The enabled features")
-    app_sub_url: str = Field(description="Empty")
-    license_info: dict[str, Any] = Field(description="Empty")
+    app_sub_url: str = Field(description="Always empty")
+    license_info: dict[str, Any] = Field(description="Always empty")
     datasources: dict[str, FrontendDataSource] = Field(description="The data sources, by name")
     default_datasource: str = Field(description="The name of the default data source, empty if no default is set")
     namespace: str = Field(description="The namespace of the current organization")

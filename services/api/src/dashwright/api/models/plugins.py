@@ -107,7 +107,7 @@ class PluginShape(_PluginHead):
     """A built-in type with its settings."""
 
     auto_enabled: bool = False
-    module: str = Field(description="The address of the program for browsers in Grafana; there is no such program here")
+    module: str = Field(description="In Grafana, the address of the script that browsers run; this server does not serve such a script")
     base_url: str
     includes: list[PluginInclude] = Field(default=[], description="Always empty")
     extensions: PluginExtensions = PluginExtensions()

@@ -12,7 +12,7 @@ Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class AdminCreateUserForm(ClassicBody):
-    """A request to create a user. If login or e-mail is missing, both have the value of the other."""
+    """A request to create a user. A missing login has the value of the e-mail, and a missing e-mail that of the login."""
 
     name: Text = ""
     email: Text = ""
