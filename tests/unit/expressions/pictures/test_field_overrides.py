@@ -12,7 +12,7 @@ from dashwright.expressions.pictures.dashboard import read_dashboard
 from dashwright.expressions.pictures.display.columns import FieldSettings, columns_of
 from dashwright.expressions.pictures.display_names import ColumnNames
 from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn, matcher_of
-from dashwright.expressions.pictures.outcomes import left_out
+from dashwright.expressions.pictures.outcomes import ignored_settings_notes
 from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.pipeline import read_steps
@@ -244,4 +244,4 @@ def test_only_unknown_matchers_are_reported() -> None:
     """A picture says which rules it left out."""
     overrides = [rule("byRegexp", "/x/", unit="s"), rule("byColour", "red", unit="s")]
     panel = read_dashboard({"panels": [{"type": "timeseries", "fieldConfig": {"defaults": {}, "overrides": overrides}}]}).panels[0]
-    assert left_out(panel) == ["without overrides byColour"]
+    assert ignored_settings_notes(panel) == ["without overrides byColour"]

@@ -1,7 +1,7 @@
 """The child process that makes PNGs: ``python -I child.py``, started by ``plotter``. Of Dashwright it imports only ``confinement``.
 
-A request on standard input is a length of four bytes and as many bytes of JSON. A response on standard output is a length,
-JSON, and the body with the size that the JSON gives. The process rejects an SVG that refers to anything outside of itself.
+A request on standard input is a length in four bytes, and as many bytes of JSON. A response on standard output is a length,
+JSON, and a body, whose size is in the JSON. The process rejects an SVG that refers to anything outside of itself.
 The kernel denies it network, other processes and all files except fonts.
 """
 
@@ -37,8 +37,9 @@ _UNCOVERED_CHARACTER = re.compile(
 )
 #: Characters that only change the one before them: variants, key caps and colours of skin.
 _EMOJI_MODIFIERS = re.compile("[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]")
+#: Emoji that joiners of width zero make one glyph, such as a family. The group is the first of them.
 _JOINED_EMOJI = re.compile("([\u2190-\u2bff\U0001f000-\U0001faff])(?:\u200d[\u2190-\u2bff\U0001f000-\U0001faff])+")
-#: The letters of flags, such as D and E, and the distance to the Latin ones.
+#: The letters of flags, such as D and E, and the distance of their code points to those of Latin letters.
 _FLAG_LETTERS = re.compile("[\U0001f1e6-\U0001f1ff]")
 _FLAG_OFFSET = 0x1F1E6 - ord("A")
 
@@ -70,7 +71,7 @@ def _check_references(svg: str) -> None:
 
 
 class _Renderer:
-    """A renderer of SVGs, with the fonts of pictures in memory: from a file, a font would be mapped into memory for each letter.
+    """A renderer of SVGs. It reads the fonts of pictures into memory, because fonts in files would be mapped for each letter.
 
     Fonts of emoji, symbols and further scripts, and those of the machine, are used only for texts with characters that the font of
     pictures may lack.
@@ -135,6 +136,7 @@ def _respond(request: dict[str, Any], renderer: _Renderer) -> bytes:
 def _confine(parent: int, allocation_limit: int, renderer: _Renderer) -> confinement.Restrictions:
     """Confine this process. After its first picture it may allocate ``allocation_limit`` more bytes of memory."""
     confinement.drop_privileges(parent)
+    # Opened here, because the process cannot open files after the next step.
     status = os.open("/proc/self/status", os.O_RDONLY) if sys.platform == "linux" else None
     landlock = confinement.restrict_files(_FONTS)
     renderer.png(_WARM_UP_SVG, 1)
@@ -154,7 +156,7 @@ def _limit(resource_id: int, limit: int) -> None:
 
 
 def _writable_bytes(status: int) -> int:
-    """Return the size in bytes of the writable memory of this process, used or not."""
+    """Return the size in bytes of the writable memory of this process, used or not, from a descriptor of ``/proc/self/status``."""
     lines = os.pread(status, 10_000, 0).decode().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
 

@@ -9,6 +9,7 @@ from dashwright.expressions.pictures.layout import FOOTER_HEIGHT, INSET, Box, Pi
 from dashwright.expressions.pictures.outcomes import PanelOutcome
 from dashwright.expressions.pictures.theme import Theme
 
+# Sizes of fonts are in pixels.
 _TITLE_SIZE: Final = 13.0
 #: Pixels between a title and the borders of its panel, in total.
 _TITLE_MARGINS: Final = 16.0
@@ -16,7 +17,7 @@ _NOTE_SIZE: Final = 11.0
 #: The part of a panel's heading that a note may take.
 _NOTE_SHARE: Final = 0.6
 _HEADING_SIZE: Final = 18.0
-#: Pixels of the sign of a description.
+#: Pixels of the sign of a description, and of the narrowest panel that has the sign.
 _SIGN_RADIUS: Final = 6.5
 _MIN_WIDTH_WITH_SIGN: Final = 90.0
 _MAX_DESCRIPTION_LENGTH: Final = 1_000

@@ -19,7 +19,7 @@ from dashwright.expressions.pictures.plotter import MAX_CACHE_BYTES, Plotter
 
 _log = structlog.get_logger()
 
-#: Pictures that are drawn concurrently: their queries, and their PNGs in as many processes.
+#: Pictures that are drawn concurrently, which is also the number of processes that make PNGs.
 _CONCURRENT_PICTURES: Final = 2
 
 _MAX_WAITING_REQUESTS: Final = 16

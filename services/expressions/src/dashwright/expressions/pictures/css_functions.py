@@ -13,6 +13,7 @@ NOTATION: Final = r"(?:rgba?|hsla?|oklab|oklch)\(\s*[\w\s.,%/+-]{5,80}\)"
 _FUNCTION: Final = re.compile(r"(rgb|hsl|oklab|oklch)a?\(\s*([^()]{5,80}?)\s*\)", re.IGNORECASE)
 _SEPARATOR: Final = re.compile(r"\s*[,/]\s*|\s+")
 _COMPONENT: Final = re.compile(r"([+-]?(?:\d{1,8}\.?\d{0,16}|\.\d{1,16}))(%|deg|rad|grad|turn)?", re.IGNORECASE)
+#: The degrees of one unit of an angle, other than ``deg``.
 _DEGREES: Final = {"rad": 180 / math.pi, "grad": 0.9, "turn": 360.0}
 _COMPONENTS: Final = 3
 #: The chroma of 100 %, which is also the distance from grey of 100 % on each axis of Oklab.
@@ -75,7 +76,7 @@ def _oklch(components: Sequence[_Component]) -> list[float]:
 
 
 def _of_oklab(lightness: float, green_red: float, blue_yellow: float) -> list[float]:
-    """Return the red, green and blue of a colour in Oklab, with the matrices of CSS Color Module Level 4."""
+    """Return the red, green and blue from 0 to 255 of a colour in Oklab, with the matrices of CSS Color Module Level 4."""
     lightness = min(max(lightness, 0.0), 1.0)
     long = (lightness + 0.3963377774 * green_red + 0.2158037573 * blue_yellow) ** 3
     medium = (lightness - 0.1055613458 * green_red - 0.0638541728 * blue_yellow) ** 3

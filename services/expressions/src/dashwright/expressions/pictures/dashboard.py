@@ -44,7 +44,7 @@ class Panel:
     overrides: Sequence[Mapping[str, Any]] = ()  #: The overrides of the field configuration.
     targets: Sequence[Mapping[str, Any]] = ()
     problem: str = ""  #: The reason why the targets cannot be run.
-    hint: str = ""  #: The variables without a value, which may be the reason for a result without data.
+    hint: str = ""  #: A text about variables without a value, which may be the reason for a result without data.
     interval: str = ""  #: The minimum interval of the panel.
     max_data_points: int | None = None
     transformations: Sequence[Step] = ()  #: The transformations that are not disabled.
@@ -70,13 +70,13 @@ class Dashboard:
 
 
 def read_sections(spec: Mapping[str, Any], library_panels: Mapping[str, Mapping[str, Any]] | None = None) -> Sequence[Section]:
-    """Return the sections of a spec. ``library_panels`` are the stored ones by uid."""
+    """Return the sections of a spec. ``library_panels`` are the models of stored library panels by uid."""
     sections = elements_sections(spec) if isinstance(spec.get("elements"), dict) else classic_sections(spec)
     return with_library_panels(sections, spec, library_panels or {})
 
 
 def used_names(spec: Mapping[str, Any], sections: Sequence[Section], *, panel_id: int | None = None) -> set[str]:
-    """Return the names of the variables that the title, the headings and the panels refer to, or only the panel with an id."""
+    """Return the names of the variables that the title, the headings and the panels use; of the panels, only ``panel_id`` if given."""
     names = set(names_in(spec.get("title")))
     for section in sections if panel_id is None else _sections_with(sections, panel_id):
         names.update(names_in(section.title))
@@ -88,7 +88,7 @@ def used_names(spec: Mapping[str, Any], sections: Sequence[Section], *, panel_id
 
 
 def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Section]:
-    """Return the sections of a panel with this panel only; all of them if the panel shows the queries of another one."""
+    """Return the sections with no panel but ``panel_id``, or all ``sections`` if this panel shows the data of another panel."""
     filtered_sections = [
         replace(section, panels=[panel for panel in section.panels if number_of(panel.source.get("id")) == panel_id])
         for section in sections
@@ -98,6 +98,7 @@ def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Secti
     return sections if shows_other_queries else filtered_sections
 
 
+#: The members of panels in which variables are replaced.
 _INTERPOLATED_MEMBERS: Final = (
     *("title", "description", "datasource", "targets", "options", "content", "interval"),
     *("fieldConfig", "transformations", "timeFrom", "timeShift"),
@@ -116,9 +117,9 @@ def read_dashboard(
     panel_id: int | None = None,
     expanded: bool = False,
 ) -> Dashboard:
-    """Return the dashboard of a spec, with its panels from top to bottom, or only the panel with an id.
+    """Return the dashboard of a spec, with its panels from top to bottom, or only the panel ``panel_id``.
 
-    Only the panels that one picture draws are complete; the others have their titles and positions.
+    Panels after the first ``MAX_PANELS``, which no picture draws, have only their id, type, title and position.
     """
     resolution = resolution or Resolution(Scope())
     catalog = catalog or Catalog()

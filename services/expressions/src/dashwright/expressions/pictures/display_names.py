@@ -25,7 +25,7 @@ class ColumnNames:
         if configured := configured_name(config):
             return configured + suffix
         labels = None if field.labels is None else dict(field.labels.pairs)
-        # An empty set of labels, which a join adds, makes a difference: several columns of times then have numbers.
+        # Grafana treats an empty set of labels, which a join adds, unlike no labels: it numbers such columns of times.
         if (has_times or field.type is FieldType.TIME) and labels is None:
             return field.name or TIME_NAME
         differ, label = self._frame_names_differ, self._single_label

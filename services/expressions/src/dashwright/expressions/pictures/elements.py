@@ -17,7 +17,7 @@ _QUERY_OPTIONS: Final = ("interval", "maxDataPoints", "timeFrom", "timeShift", "
 
 
 def elements_sections(spec: Mapping[str, Any]) -> list[Section]:
-    """Return the sections of a dashboard: those of its rows and tabs, one below another."""
+    """Return the sections of a dashboard of this schema: those of its rows and tabs, one below another."""
     specs = {name: object_of(element.get("spec")) for name, element in object_of(spec.get("elements")).items() if isinstance(element, dict)}
     ids = unique_ids([element.get("id") for element in specs.values()])
     elements = {name: {**element, "id": id_} for (name, element), id_ in zip(specs.items(), ids, strict=True)}
@@ -35,7 +35,7 @@ def _sections(layout: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any
         item_spec = object_of(item.get("spec"))
         sections = list(_sections(object_of(item_spec.get("layout")), elements, depth + 1))
         is_collapsed = item_spec.get("collapse") is True
-        # The first section of a row or tab is below its heading.
+        # The heading and the panels directly below it are one section.
         first, *further_sections = sections if sections and not sections[0].has_heading else [Section(), *sections]
         repeat = Repeat.of(object_of(item_spec.get("repeat")), "value")
         yield Section(string_of(item_spec.get("title")), first.panels, True, is_collapsed, repeat)

@@ -31,4 +31,5 @@ def texts_fit(elements: Iterable[str], width: float, height: float) -> bool:
     return True
 
 
+#: The part of a text to the left of its position, by ``text-anchor``.
 _SHARES_TO_THE_LEFT: Final = {"start": 0.0, "middle": 0.5, "end": 1.0}

@@ -30,7 +30,7 @@ _TEXTS: Final = frozenset({"displayName", "noValue"})
 _PROPERTIES: Final = _NUMBERS | _TEXTS | {"unit", "fieldMinMax", "color", "links", "actions", "mappings", "thresholds", "filterable"}
 _CUSTOM: Final = "custom."
 _NANOS_PER_MILLISECOND: Final = 1e6
-#: Grafana's names of the types of the columns with which calculations compute. Values of other columns are counted and chosen.
+#: Grafana's names of the types whose values calculations can add and compare. In other columns they only count and choose values.
 _COMPUTABLE_TYPES: Final = frozenset({"number", "time"})
 
 
@@ -89,6 +89,7 @@ class PanelColumn:
 
     def set_default(self, name: str, value: Any) -> None:
         """Set a property for which the column has no value, if defaults of the property apply to the type of the column."""
+        # Grafana adds the default links to those of the column.
         if name == "links" and "links" in self.config:
             value = [*list_of(self.config["links"]), *list_of(value)]
         elif self.config.get(name) is not None or not _has_default(name, self.type):
@@ -96,7 +97,7 @@ class PanelColumn:
         self.set_property(name, value)
 
     def set_property(self, name: str, value: Any) -> None:
-        """Set a property of the configuration, or remove it if there is no value."""
+        """Set a property of the configuration, or remove it if ``value`` is None."""
         if name.startswith(_CUSTOM):
             self.config["custom"] = _with_setting(object_of(self.config.get("custom")), name.removeprefix(_CUSTOM).split("."), value)
         elif name in _PROPERTIES:
@@ -104,13 +105,13 @@ class PanelColumn:
             self._name = None
 
     def guess_type(self) -> None:
-        """Replace an unknown type by that which Grafana guesses from the name and the first value."""
+        """Replace an unknown type by the type that Grafana guesses from the name and the first value."""
         if self.type == _UNKNOWN_TYPE:
             self.type = guessed_type(self.name, self.field.values.tolist()) or _UNKNOWN_TYPE
             self._name = None
 
     def _converted(self, name: str, value: Any) -> Any:
-        """Return the value of a property as numbers and texts are read."""
+        """Return the value of a property, converted if the property is a number or a text."""
         if value is None:
             return None
         if name in _NUMBERS:
@@ -120,7 +121,7 @@ class PanelColumn:
         return self._interpolated(value) if name == "displayName" else value
 
     def _interpolated(self, template: str) -> str:
-        """Return the text with references to the column and its frame replaced; unknown ones become empty."""
+        """Return the text with references to the column and its frame replaced; unknown references become empty."""
         return _REFERENCE.sub(lambda match: self._replacement(match[1], match[2]), template)
 
     def _replacement(self, subject: str, path: str) -> str:
@@ -197,7 +198,7 @@ def _completed(config: Mapping[str, Any], custom: Mapping[str, Any]) -> dict[str
 
 
 def _with_setting(settings: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return the settings with the one at a path changed, or removed if there is no value."""
+    """Return the settings with the setting at a path changed, or removed if ``value`` is None."""
     name, *inner_path = path
     if value is None and name not in settings:
         return dict(settings)

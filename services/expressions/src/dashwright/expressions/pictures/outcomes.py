@@ -40,7 +40,7 @@ class PanelOutcome:
         return "; ".join(part for part in (self.time_note, "" if self.is_message else self.message) if part)
 
 
-def left_out(panel: Panel) -> list[str]:
+def ignored_settings_notes(panel: Panel) -> list[str]:
     """Return notes on the settings of a panel that its drawing does not obey."""
     matchers = [object_of(override.get("matcher")) for override in panel.overrides if override.get("properties")]
     problems = []

@@ -30,6 +30,7 @@ _TITLE_FORMAT: Final = "text"
 _HIDDEN: Final = (2, "hideVariable")
 #: Kinds of variables that users cannot set on a page.
 _FIXED_KINDS: Final = frozenset({"constant", "adhoc", "groupby"})
+#: The value of the option ``auto`` of a variable for intervals.
 _AUTO: Final = "$__auto"
 
 
@@ -54,11 +55,11 @@ def outline_of(
     panel_id: int | None = None,
     page: int = 1,
 ) -> DashboardOutline:
-    """Return the outline of a page of the panels of a dashboard, or of the panel with an id. Those of collapsed rows are included."""
+    """Return the outline of a page of panels, also of those in collapsed rows. With ``panel_id``, it has only this panel."""
     scope, notices = resolution.scope, list(resolution.notices)
     outline_sections = _sections(sections, scope, notices, panel_id)
     panel_count = sum(len(section.panels) for section in outline_sections)
-    holder = time_settings(spec) if "elements" in spec else spec
+    settings = time_settings(spec) if "elements" in spec else spec
     return DashboardOutline(
         title=_text(scope, spec.get("title")),
         description=_text(scope, spec.get("description")),
@@ -67,7 +68,7 @@ def outline_of(
         start=int(time.range.start.timestamp() * 1000),
         end=int(time.range.end.timestamp() * 1000),
         timezone=time.zone_name,
-        refresh=string_of(holder.get("refresh")) or string_of(holder.get("autoRefresh")),
+        refresh=string_of(settings.get("refresh")) or string_of(settings.get("autoRefresh")),
         variables=[_variable(definition, resolution) for definition in read_definitions(spec).values() if _is_settable(definition)],
         links=[_link(link, scope) for link in objects_of(spec.get("links"))[:_MAX_LINKS]],
         sections=_page_of(outline_sections, page),
@@ -77,7 +78,7 @@ def outline_of(
 
 
 def _sections(sections: Sequence[Section], scope: Scope, notices: list[str], panel_id: int | None) -> list[OutlineSection]:
-    """Return the sections, in which panels and sections are repeated. Adds the limits that apply to ``notices``."""
+    """Return the sections with repeated panels and sections. Adds a notice to ``notices`` for each limit that applies."""
     outlines: list[OutlineSection] = []
     panel_count = 0
     for section in sections:
@@ -107,7 +108,7 @@ def _sections(sections: Sequence[Section], scope: Scope, notices: list[str], pan
 
 
 def _page_of(sections: Sequence[OutlineSection], page: int) -> list[OutlineSection]:
-    """Return the sections with the panels of a page, else of the last one, moved up in the grid.
+    """Return the sections with the panels of a page, moved up in the grid. Beyond the last page, it is the last page.
 
     Sections without panels are on the first page.
     """
@@ -140,7 +141,7 @@ def _below_headings(placed_panels: Sequence[PlacedPanel]) -> Iterator[tuple[Plac
 
 
 def _panel(placed_panel: PlacedPanel, scope: Scope, names: Sequence[str]) -> OutlinePanel:
-    """Return a panel at its place. ``names`` are the variables for whose values it may be repeated."""
+    """Return a panel with its position. ``names`` are the variables for whose values it may be repeated."""
     own_values = {name: placed_panel.scope.values[name] for name in names if placed_panel.scope.values.get(name) != scope.values.get(name)}
     position = placed_panel.position
     return OutlinePanel(
@@ -177,6 +178,7 @@ def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable
         values = [_AUTO]
     if definition.kind != "textbox":
         option_values = {option.value for option in options}
+        # A selected value that is not an option remains selectable.
         pairs = zip(values, texts, strict=False)
         options += [OutlineOption(value=value, text=text) for value, text in pairs if value and value not in option_values]
     return OutlineVariable(
@@ -191,12 +193,13 @@ def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable
 
 
 def _link(link: Mapping[str, Any], scope: Scope) -> OutlineLink:
-    leads_to_tags = link.get("type") == "dashboards"
+    # Such a link leads to all dashboards with the tags.
+    is_list_of_dashboards = link.get("type") == "dashboards"
     return OutlineLink(
         title=_text(scope, link.get("title")),
-        url="" if leads_to_tags else scope.interpolate(string_of(link.get("url")))[:_MAX_TEXT],
+        url="" if is_list_of_dashboards else scope.interpolate(string_of(link.get("url")))[:_MAX_TEXT],
         tooltip=_text(scope, link.get("tooltip")),
-        tags=[tag for tag in list_of(link.get("tags")) if isinstance(tag, str)] if leads_to_tags else [],
+        tags=[tag for tag in list_of(link.get("tags")) if isinstance(tag, str)] if is_list_of_dashboards else [],
         keeps_time=link.get("keepTime") is True,
         includes_variables=link.get("includeVars") is True,
         opens_tab=link.get("targetBlank") is True,

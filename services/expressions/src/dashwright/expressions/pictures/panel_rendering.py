@@ -21,7 +21,7 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.response import client_message
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.layout import Box
-from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
+from dashwright.expressions.pictures.outcomes import PanelOutcome, State, ignored_settings_notes
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITH_NO_VALUE, WITHOUT_QUERIES, text
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.placeholders import sentence_of
@@ -46,7 +46,7 @@ _NANOS_PER_MILLISECOND: Final = 1_000_000
 _DEFAULT_SCRAPE_INTERVAL: Final = "15s"
 _ERROR_COLOUR: Final = "#e02f44"
 _NO_DATA: Final = "No data"
-#: References of titles to the interval of the queries, which depends on the width of the panel.
+#: A reference in a title to the interval of the queries, which depends on the width of the panel.
 _INTERVAL: Final = re.compile(r"\$\{__interval(_ms)?\}|\$__interval(_ms)?\b|\[\[__interval(_ms)?\]\]")
 
 
@@ -95,7 +95,7 @@ class PanelRenderer:
         try:
             async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - monotonic()):
                 drawing, problems = await self._draw(props)
-            problems = [*problems, *drawing.notes, *left_out(box.panel)]
+            problems = [*problems, *drawing.notes, *ignored_settings_notes(box.panel)]
             state = State.PARTIAL if problems else State.DRAWN
             message = "; ".join(problems)
             return PanelOutcome(
@@ -115,7 +115,10 @@ class PanelRenderer:
         )
 
     async def _draw(self, props: PanelProps) -> tuple[PanelDrawing, list[str]]:
-        """Return the drawing of a panel, and the errors of queries that failed. Raises NothingToDraw."""
+        """Return the drawing of a panel, and the errors of queries that failed.
+
+        Raises NothingToDraw if the type is not drawn, if the panel has a problem or no data, or if all queries failed.
+        """
         panel = props.panel
         if panel.problem:
             raise NothingToDraw(panel.problem, is_error=True)

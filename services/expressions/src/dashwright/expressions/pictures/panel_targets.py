@@ -34,7 +34,7 @@ class PanelTargets:
 
 
 def read_targets(panel: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]], catalog: Catalog, scope: Scope) -> PanelTargets:
-    """Return the targets of a panel. ``panels`` are all panels of the dashboard by id, whose data others may show."""
+    """Return the targets of a panel. ``panels`` are all panels of the dashboard by id, because a panel may show another's data."""
     source, targets = panel.get("datasource"), objects_of(panel.get("targets"))
     if parts_of(source, scope)[0] == DASHBOARD:
         shared = panels.get(text_of(targets[0].get("panelId"))) if targets else None
@@ -105,5 +105,6 @@ def _interpolated(target: Mapping[str, Any], reference: Mapping[str, str], scope
 def _is_expression(target: Mapping[str, Any]) -> bool:
     source = target.get("datasource")
     members = object_of(source)
+    # Older dashboards refer to a data source by a string.
     uid = members.get("uid") if members else source
     return members.get("type") == _EXPRESSION_TYPE or (isinstance(uid, str) and uid in EXPRESSION_UIDS)

@@ -43,14 +43,15 @@ async def draw(
 ) -> Picture:
     """Return the picture of a dashboard, drawn by ``deadline``, a time of ``time.monotonic``.
 
-    Raises BadRequest for an invalid time or a picture that is too large, NotFound for an unknown panel,
-    DeadlineExceeded and Unavailable. The error of a single panel, such as a timeout, is shown in its place.
+    Raises BadRequest for an invalid time or a picture that is too large, NotFound for an unknown panel, and the errors
+    of ``Plotter.png``. The error of a single panel, such as a timeout, is shown in its place.
     """
     time = picture_time(request.spec, request, settings.clock.now())
     catalog = await settings.sources.catalog(context)
     sections = await asyncio.to_thread(read_sections, request.spec, request.library_panels)
-    names = outline_names if request.format == "outline" else partial(used_names, panel_id=request.panel)
-    resolution = await _resolve(request, await asyncio.to_thread(names, request.spec, sections), context, settings, catalog, time)
+    find_names = outline_names if request.format == "outline" else partial(used_names, panel_id=request.panel)
+    names = await asyncio.to_thread(find_names, request.spec, sections)
+    resolution = await _resolve(request, names, context, settings, catalog, time)
     if request.format == "outline":
         outline = partial(outline_of, panel_id=request.panel, page=request.page)
         return Picture((await asyncio.to_thread(outline, request.spec, sections, resolution, time)).to_json(), media.JSON)
@@ -83,9 +84,9 @@ async def draw(
 
 
 async def _resolve(
-    request: PictureRequest, used: Set[str], context: QueryContext, settings: queries.QuerySettings, catalog: Catalog, time: PictureTime
+    request: PictureRequest, names: Set[str], context: QueryContext, settings: queries.QuerySettings, catalog: Catalog, time: PictureTime
 ) -> Resolution:
-    """Return the values of the variables with the names ``used``."""
+    """Return the values of the variables with these names."""
     spec = request.spec
     limits = replace(settings.limits, deadline=Deadline(BUDGET_SECONDS))
     identity = {"uid": request.uid, "title": string_of(spec.get("title"))}
@@ -97,4 +98,4 @@ async def _resolve(
         option_query(settings.sources, context, catalog, time.range, limits, settings.options),
         time.zone,
     )
-    return await resolve(spec, used, resolution_context)
+    return await resolve(spec, names, resolution_context)

@@ -50,7 +50,8 @@ class Plotter:
     async def png(self, svg: str, scale: float, deadline: float, *, org_id: int = 0) -> bytes:
         """Return the PNG of an SVG of an organization, made by ``deadline``, a time of ``time.monotonic``.
 
-        Raises NotDrawn, DeadlineExceeded and Unavailable.
+        Raises NotDrawn if the library cannot draw the SVG, DeadlineExceeded if the PNG is late, and Unavailable if the
+        process needs too much memory, ends or cannot be started.
         """
         key = key_of(org_id, svg, scale)
         if (cached := self._cache.get(key)) is not None:

@@ -78,7 +78,8 @@ class _Child:
     def send(self, request: Mapping[str, Any], remaining_seconds: RemainingSeconds) -> bytes:
         """Return the response to a request.
 
-        Raises NotDrawn, PipeClosed if the process has ended, and the errors of ``remaining_seconds``.
+        Raises NotDrawn if the process responds with an error, PipeClosed if it has ended, Unavailable if it needs too
+        much memory, and DeadlineExceeded if ``remaining_seconds`` does.
         """
 
         # The pipe calls this function repeatedly while it waits, so it also limits the memory.
@@ -139,7 +140,7 @@ class PngProcess:
     async def png(self, svg: str, scale: float, deadline: float) -> bytes:
         """Return the PNG of an SVG, made by ``deadline``, a time of ``time.monotonic``.
 
-        Raises NotDrawn, DeadlineExceeded and Unavailable.
+        Raises NotDrawn, DeadlineExceeded and Unavailable for the reasons that ``Plotter.png`` names.
         """
         loop = asyncio.get_running_loop()
         if self._idle_timer is not None:
@@ -195,7 +196,10 @@ class PngProcess:
 
 
 class _Deadline:
-    """A function that returns the seconds until a time of ``time.monotonic``. Another thread may set ``deadline`` to 0 to cancel."""
+    """A function that returns the seconds until a time of ``time.monotonic``, and then raises DeadlineExceeded.
+
+    Another thread may set ``deadline`` to 0 to cancel.
+    """
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline

@@ -95,7 +95,7 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
 
 
 def unique_ids(ids: Sequence[Any]) -> list[int]:
-    """Return the ids of panels. A missing, invalid or repeated one becomes the next free number, as in Grafana's frontend."""
+    """Return the ids of panels. A missing, invalid or repeated id becomes the next free number, as in Grafana's frontend."""
     numbers = [int(number) if (number := number_of(id_)) and 1 <= number < _MAX_ID else 0 for id_ in ids]
     next_id, used, panel_ids = max(numbers, default=0) + 1, {0}, []
     for number in numbers:
@@ -107,7 +107,7 @@ def unique_ids(ids: Sequence[Any]) -> list[int]:
 
 
 def _with_unique_ids(panels: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the panels with the panels in rows, all with ids of their own."""
+    """Return the panels, and the panels in rows, with ids that are unique in the dashboard."""
     inner = [objects_of(panel.get("panels"))[:MAX_SOURCE_PANELS] for panel in panels]
     pairs = list(zip(panels, inner, strict=True))
     ids = iter(unique_ids([item.get("id") for panel, children in pairs for item in (panel, *children)]))
@@ -140,7 +140,7 @@ def _source_panel(panel: Mapping[str, Any], default_y: int) -> SourcePanel:
 def read_position(source: Mapping[str, Any], default_y: int, names: tuple[str, str, str, str]) -> GridPosition:
     """Return the position in ``source``, moved and shrunk to fit into the grid.
 
-    ``names`` are the keys of the column, the row, the width and the height. Without a row it is ``default_y``.
+    ``names`` are the keys of the column, the row, the width and the height. A missing row is ``default_y``.
     """
     x, y, width, height = (number_of(source.get(name)) for name in names)
     column = min(max(int(x or 0), 0), COLUMNS - 1)

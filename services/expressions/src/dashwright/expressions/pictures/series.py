@@ -19,7 +19,7 @@ MAX_SERIES: Final = 50
 #: The limit of points in one series.
 MAX_POINTS: Final = 2_000
 
-#: The limit of points of all series of a panel together, but each series may have the minimum.
+#: The limit of points of all series of a panel together, and the points that each series may have even beyond this limit.
 _MAX_POINTS_OF_ALL_SERIES: Final = 15_000
 _MIN_POINTS: Final = 50
 _POINTS_PER_PIXEL: Final = 1.3
@@ -101,7 +101,10 @@ def points_per_series(width: int, series_count: int) -> int:
 
 
 def reduced_value(values: NDArray[np.float64], calculation: str) -> float | None:
-    """Return the result of a calculation, such as ``max``, on the values of a series; None if it is not a number."""
+    """Return the result of a calculation on the values of a series; None if it is not a number.
+
+    ``calculation`` is its name, such as ``max``. An unknown name means ``lastNotNull``.
+    """
     result = calculated(values, CALCULATIONS.get(calculation) or CALCULATIONS["lastNotNull"])
     return float(result) if isinstance(result, int | float) and math.isfinite(result) else None
 
@@ -136,9 +139,9 @@ def _numeric_columns(frame: Frame, names: ColumnNames) -> Iterator[tuple[SeriesS
                 # Only the name, the labels and the configuration of a field with a group's name are used.
                 named_field = replace(field, name=group_name) if group_name else field
                 # Values that a join added are left out, so that lines connect their neighbours.
-                is_drawn = slice(None) if field.absent is None else ~field.absent[rows]
-                source = SeriesSource(named_field, frame, names, values[rows][is_drawn], nulls[rows][is_drawn])
-                yield source, None if times is None else times[rows][is_drawn]
+                selection = slice(None) if field.absent is None else ~field.absent[rows]
+                source = SeriesSource(named_field, frame, names, values[rows][selection], nulls[rows][selection])
+                yield source, None if times is None else times[rows][selection]
 
 
 def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:

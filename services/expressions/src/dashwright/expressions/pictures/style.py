@@ -91,7 +91,7 @@ def styles_of(panel: Panel, theme: Theme, all_series: Sequence[PlotSeries]) -> l
 
 
 def _style(configs: FieldConfigs, column: PanelColumn, theme: Theme) -> Style:
-    # The name depends on the configuration.
+    # The name of a column depends on its configuration, so the column is configured first.
     config = configs.configure(column)
     return Style(config, theme, column.display_name[:_MAX_TEXT_LENGTH])
 

@@ -33,9 +33,9 @@ _CHARACTERS: Final = {
     1015: "@",
 }
 _WIDTHS: Final = {character: width / 1000 for width, characters in _CHARACTERS.items() for character in characters}
-#: The widths of other characters: by the first code point from which they apply.
+#: The first code point of each range of other characters, with their width in font sizes; the highest range is first.
 _OTHER_WIDTHS: Final = ((0x1F000, 1.27), (0x2E80, 1.0), (0x2190, 0.9), (0x0700, 0.6), (0x0590, 0.55), (0x0370, 0.64), (0, 0.56))
-#: Characters that change or join the one before them.
+#: The Unicode categories of characters that change or join the one before them.
 _WITHOUT_WIDTH: Final = frozenset({"Mn", "Me", "Cf"})
 
 

@@ -47,9 +47,10 @@ def time_settings(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 def picture_time(spec: Mapping[str, Any], options: PictureOptions, now: datetime) -> PictureTime:
     """Return the time range and zone. Raises BadRequest for an invalid time, or an unknown zone in the options."""
     settings = time_settings(spec)
-    holder = settings if "elements" in spec else spec
-    zone, zone_name = _zone(options.timezone, string_of(holder.get("timezone")))
-    rules = _calendar_rules(holder)
+    # The classic schema has all but the range in the dashboard itself.
+    calendar_settings = settings if "elements" in spec else spec
+    zone, zone_name = _zone(options.timezone, string_of(calendar_settings.get("timezone")))
+    rules = _calendar_rules(calendar_settings)
     stored = (string_of(settings.get("from")) or _DEFAULT_RANGE[0], string_of(settings.get("to")) or _DEFAULT_RANGE[1])
     start, end = (_expanded(chosen) or default for chosen, default in zip((options.from_, options.to), stored, strict=True))
     chosen_range = parse_time_range(start, end, now.astimezone(zone), rules)
@@ -71,6 +72,10 @@ def _calendar_rules(settings: Mapping[str, Any]) -> CalendarRules:
 
 
 def _zone(chosen: str, stored: str) -> tuple[tzinfo, str]:
+    """Return the zone and its name: the one that the request chose, else the stored one if it is known, else UTC.
+
+    Raises BadRequest if the request chose an unknown zone.
+    """
     for name in (chosen, stored):
         if name.lower() in _SERVER_ZONES:
             if name and name != "default":

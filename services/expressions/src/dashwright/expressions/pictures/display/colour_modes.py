@@ -23,7 +23,7 @@ _SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
     "continuous-greens": ("panel-bg", "dark-green"),
     "continuous-purples": ("panel-bg", "dark-purple"),
 }
-#: The lightness in percent and the hue in degrees between two shades, and the number of shades.
+#: The differences in lightness (percent) and hue (degrees) between two shades, and the number of shades.
 _SHADE_PERCENT: Final = 70 / 12
 _SHADE_DEGREES: Final = 20 / 12
 _SHADES: Final = 11
@@ -100,7 +100,7 @@ def _by_name(context: ColourContext) -> Colouring:
 
 
 def colour_by_text(config: Mapping[str, Any], text: str, theme: Theme) -> str:
-    """Return the colour of a text that stands for itself, such as a label in a table: fixed, or of a palette by the text."""
+    """Return the colour of a text without a number, such as a label in a table: fixed, or of a palette by the hash of the text."""
     mode = mode_of(config)
     if mode == "fixed":
         return _fixed_colour(ColourContext(config, theme, 0, text))

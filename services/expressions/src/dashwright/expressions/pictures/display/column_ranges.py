@@ -19,18 +19,18 @@ class ColumnRanges:
         self._numbers = [column for column in columns if column.type == "number"]
         self._common: Range | None = None
 
-    def of(self, column: PanelColumn, type_: str) -> Range:
-        """Return the range of a column after its configuration. ``type_`` is its type before that.
+    def of(self, column: PanelColumn, stored_type: str) -> Range:
+        """Return the range of a configured column. ``stored_type`` is its type before ``PanelColumn.guess_type``.
 
-        Columns share the range of all numbers, or that of the first column whose two ends are configured.
+        Columns of numbers share the range of all numbers, or that of the first column whose two ends are configured.
         """
         low, high = (number_of(column.config.get(name)) for name in ("min", "max"))
         if low is not None and high is not None:
             self._common = self._common or (low, high)
             return low, high
-        if column.type == "number" and (type_ != "number" or column.config.get("fieldMinMax")):
+        if column.type == "number" and (stored_type != "number" or column.config.get("fieldMinMax")):
             return _own_range(column)
-        if type_ != "number":
+        if stored_type != "number":
             return None, None
         self._common = self._common or self._common_range()
         return self._common

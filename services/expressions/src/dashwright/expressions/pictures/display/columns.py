@@ -83,26 +83,27 @@ def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[Di
     for frame_sources in sources:
         columns = []
         for source in frame_sources:
-            type_ = source.type
+            # The configuration may guess another type.
+            stored_type = source.type
             config = configs.configure(source)
-            traits = ColumnTraits(source.type, ranges.of(source, type_), index, source.display_name, _dates(source, settings))
+            traits = ColumnTraits(source.type, ranges.of(source, stored_type), index, source.display_name, _date_context(source, settings))
             columns.append(DisplayColumn(source, config, DisplayProcessor(config, settings.theme, traits)))
             index += source.type != "time"
         result.append(columns)
     return result
 
 
-def _dates(source: PanelColumn, settings: FieldSettings) -> DateContext:
+def _date_context(source: PanelColumn, settings: FieldSettings) -> DateContext:
     now = datetime.now(settings.zone)
     if source.type != "time":
         return DateContext(settings.zone, now)
-    span = abs(_end_of(source, -1) - _end_of(source, 0)) if len(source.field) > 1 else math.inf
+    span = abs(_time_at(source, -1) - _time_at(source, 0)) if len(source.field) > 1 else math.inf
     is_detailed = span < _MAX_DETAILED_SPAN
     return DateContext(settings.zone, now, with_milliseconds=is_detailed)
 
 
-def _end_of(source: PanelColumn, index: int) -> float:
-    """Return the first or last time in milliseconds since 1970, NaN if it is not known.
+def _time_at(source: PanelColumn, index: int) -> float:
+    """Return the first (0) or last (-1) time of a column in milliseconds since 1970; NaN if it is not known.
 
     As in Grafana, a null is 0, but a cell that a join added is not known, and neither is a text at the start.
     """

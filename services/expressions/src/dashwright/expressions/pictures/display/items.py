@@ -75,6 +75,7 @@ def _calculations(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[s
 
 
 def _constant(text: str, _match: re.Match[str]) -> str:
+    """Return ``text`` for any match. As a replacement string, it could contain escapes."""
     return text
 
 
@@ -108,8 +109,8 @@ def _selected(
 def _row_title(column: DisplayColumn, siblings: Sequence[DisplayColumn], row: int) -> str:
     """Return the configured name with its references replaced, or else the texts of the row.
 
-    The name of the column follows if there are no texts, or several columns of numbers. As in Grafana, this is its name without other
-    frames.
+    The name of the column follows if there are no texts, or several columns of numbers. As in Grafana, this name is computed as if
+    the panel had no other frame.
     """
     if template := string_of(column.config.get("displayName")):
         return with_row_values(template, siblings, row)

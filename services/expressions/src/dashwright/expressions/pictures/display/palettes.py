@@ -18,7 +18,8 @@ _CLASSIC: Final = (
 )
 #: The first colours of the palette in old versions; named colours replace them now.
 _OLD: Final = ("#7eb26d", "#eab839", "#6ed0e0", "#ef843c", "#e24d42", "#1f78c1", "#ba43a9", "#705da0", "#508642", "#cca300")
-_FIRST_OLD: Final = 18
+#: The index of the first colour that is the same in old versions.
+_FIRST_UNCHANGED: Final = 18
 #: The minimum contrast between the panel and a colour that is chosen by a name.
 _MIN_CONTRAST: Final = 3.0
 
@@ -37,7 +38,7 @@ def palette_colour(index: int, theme: Theme) -> str:
 
 def old_palette() -> tuple[str, ...]:
     """Return the palette of the first versions of Grafana, which colours texts. It is the same in both themes."""
-    return _OLD + _CLASSIC[_FIRST_OLD:]
+    return _OLD + _CLASSIC[_FIRST_UNCHANGED:]
 
 
 @cache

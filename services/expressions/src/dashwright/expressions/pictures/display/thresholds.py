@@ -32,7 +32,10 @@ class Thresholds:
     is_percentage: bool = False  #: True if the steps are percentages of the range of the column.
 
     def colour(self, value: float, share: float) -> str:
-        """Return the colour of the last step before one that starts above a value. ``share`` is the place of the value in the range."""
+        """Return the colour of a value: that of the last step before the first step that starts above the value.
+
+        ``share`` is the place of the value in the range of the column, 0 at its start and 1 at its end.
+        """
         colour = self.steps[0].colour if self.steps else FALLBACK_COLOUR
         compared = share * 100 if self.is_percentage else value
         for step in self.steps:

@@ -12,8 +12,9 @@ from dashwright.expressions.transformations.data import Trend
 #: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
 Value = float | bool | str | None
 _NANOS_PER_MILLISECOND: Final = 1e6
-#: Numbers from here on may lack digits, and documents nested more deeply than this are written as they are.
+#: From this number on, a float may not be the whole number that was stored.
 _MAX_WHOLE: Final = 2**53
+#: The depth of a document below which numbers are written as they are.
 _MAX_DEPTH: Final = 100
 
 

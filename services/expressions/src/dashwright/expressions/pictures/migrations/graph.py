@@ -9,9 +9,12 @@ from dashwright.expressions.pictures.migrations.members import CALCULATIONS, col
 _MAX_OVERRIDES: Final = 500
 #: The fill of a graph is in tenths, that of a time series in percent.
 _FILL_FACTOR: Final = 10
+#: The setting ``spanNulls`` of a time series for each ``nullPointMode`` of a graph.
 _NULL_SPANS: Final = {"connected": True, "null": False, "null as zero": False}
+#: The colour of each ``colorMode`` of an old threshold.
 _COLOURS: Final = {"critical": "red", "warning": "orange", "ok": "green"}
 _LEGEND_ORDER: Final = ("min", "max", "avg", "current", "total")
+#: The titles of columns of a legend, by which it can be sorted.
 _TITLES: Final = {"min": "Min", "max": "Max", "avg": "Mean", "current": "Last *", "total": "Total"}
 
 

@@ -26,8 +26,8 @@ def successor(
 ) -> dict[str, Any]:
     """Return a panel of the type ``kind`` with options and defaults.
 
-    Options and defaults of the old panel have precedence over the given ones, and the given overrides precede those of
-    the panel. Defaults without a value are omitted.
+    Options and defaults of the old panel have precedence over ``options`` and ``defaults``. ``overrides`` are placed before
+    those of the panel. Defaults without a value are omitted.
     """
     config = object_of(panel.get("fieldConfig"))
     old_defaults = object_of(config.get("defaults"))

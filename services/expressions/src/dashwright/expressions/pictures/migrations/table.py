@@ -13,7 +13,7 @@ _CELL_TYPES: Final = {"cell": "color-background", "row": "color-background", "va
 def migrate_table(panel: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table that replaces an old table."""
     styles = objects_of(panel.get("styles"))[:_MAX_STYLES]
-    # The style of all columns is that of Grafana's defaults.
+    # Grafana makes the style for all columns the defaults of the new panel.
     general = next((style for style in styles if style.get("pattern") == "/.*/"), {})
     overrides = [_override(style) for style in styles if style is not general]
     changed = successor(panel, "table", {"showHeader": panel.get("showHeader") is not False}, _number_settings(general), overrides)

@@ -25,7 +25,7 @@ AXIS_HEIGHT: Final = 20.0
 _LABEL_DISTANCE: Final = 6.0
 #: The distance between ticks of a vertical axis, relative to that of a horizontal axis, whose labels are next to each other.
 _HORIZONTAL_SHARE: Final = 30 / 80
-#: The length of axes below which ticks are closer to each other.
+#: The minimum length in pixels from which ticks are computed. On a shorter horizontal axis, ticks are closer to each other.
 _MIN_TICK_LENGTH: Final = 151.0
 
 
@@ -67,7 +67,7 @@ def padded_range(low: float, high: float) -> tuple[float, float]:
 
 
 def time_axis(area: Cell, start: float, end: float, zone: tzinfo, theme: Theme, *, has_grid: bool = False) -> list[str]:
-    """Return the labels of times in a zone below an area, and vertical lines at the labels if wanted."""
+    """Return the labels of times in a zone below an area, with ``has_grid`` also a vertical line at each label."""
     ticks = time_ticks(start, end, area.width, lambda label: text_width(label, LABEL_SIZE), zone)
     scale = PixelScale(start, end, area.x, area.x + area.width)
     labelled = [(scale.position(time), label) for time, label in zip(ticks.times, ticks.labels, strict=True)]
@@ -75,7 +75,10 @@ def time_axis(area: Cell, start: float, end: float, zone: tzinfo, theme: Theme, 
 
 
 def bottom_axis(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme, *, has_grid: bool = False) -> list[str]:
-    """Return labels at positions in pixels below an area. A label that would touch the previous one is omitted."""
+    """Return labels at positions in pixels below an area, with ``has_grid`` also a vertical line at each position.
+
+    A label that would touch the previous one is omitted.
+    """
     elements = []
     if has_grid and labelled:
         lines = "".join(f"M{position:.1f} {area.y:.1f}v{area.height:.1f}" for position, _ in labelled)

@@ -14,6 +14,7 @@ from dashwright.expressions.pictures.panels.scale_of_item import Scale
 from dashwright.expressions.pictures.svg import rectangle
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient, radial_gradient
 
+#: Pixels of the edge of a basic bar at the value.
 _EDGE: Final = 2.0
 _BASIC_OPACITY: Final = 0.35
 #: Pixels from a cell of the display mode ``lcd`` to the next one, and between two cells: in panels, and in cells of tables.
@@ -109,8 +110,8 @@ def _stops(bar: GaugeBar, props: PanelProps) -> list[Stop]:
     if len(reached_stops) < 2:
         return []
     # As in Grafana, a colour ends halfway between its threshold and the next one, and the last one at the value.
-    before = [0.0, *(share for share, _ in reached_stops[1:])]
-    middles = [(start + end) / 2 for start, end in pairwise(before)]
+    starts = [0.0, *(share for share, _ in reached_stops[1:])]
+    middles = [(start + end) / 2 for start, end in pairwise(starts)]
     return [
         Stop(0, reached_stops[0][1]),
         *(Stop(share, colour) for share, (_, colour) in zip([*middles, bar.share], reached_stops, strict=True)),

@@ -16,12 +16,13 @@ from dashwright.expressions.pictures.panels.item_cells import (
     font_size,
     longest,
     names_of,
-    omitted_values,
+    omission_notes,
     panel_items,
 )
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 from dashwright.expressions.pictures.svg import BOLD_WIDTH, rectangle, text_element, text_width, truncated
 
+#: The distance from the middle of a text to its baseline, in font sizes.
 _BASELINE: Final = 0.36
 #: Pixels between bars, by display mode.
 _GAPS: Final = {"lcd": 2.0}
@@ -39,7 +40,8 @@ _MIN_LEFT_HEIGHT: Final = 18.0
 _LEFT_HEIGHT_SHARE: Final = 0.6
 _LEFT_WIDTH_SHARE: Final = 0.4
 _LEFT_PADDING: Final = 10.0
-#: The widths of values at the ends of bars.
+#: The width of a value at the end of a bar: the usual share of the row, the pixels up to which this share applies, and the
+#: share for a long value.
 _VALUE_SHARE: Final = 0.2
 _MAX_VALUE_WIDTH: Final = 150.0
 _MAX_VALUE_SHARE: Final = 0.5
@@ -95,7 +97,7 @@ def draw(props: PanelProps) -> PanelDrawing:
             elements += _row(item, title, cell, look)
         else:
             elements += _row_with_title(item, title, cell, look)
-    return PanelDrawing(elements, notes=omitted_values(len(items) - len(fitting_items)))
+    return PanelDrawing(elements, notes=omission_notes(len(items) - len(fitting_items)))
 
 
 def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
@@ -133,7 +135,7 @@ def _cells(props: PanelProps, count: int, *, is_vertical: bool) -> list[Cell]:
 def _row(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
     """Return a bar with the name to the left and the value to the right."""
     height = max(cell.height * _LEFT_HEIGHT_SHARE, _MIN_LEFT_HEIGHT)
-    size = look.text_size("titleSize", _readable(look.longest_title, cell.width * _LEFT_WIDTH_SHARE - _LEFT_PADDING, height))
+    size = look.text_size("titleSize", _readable_size(look.longest_title, cell.width * _LEFT_WIDTH_SHARE - _LEFT_PADDING, height))
     width = min(text_width(look.longest_title, size) + 1.5 * _LEFT_PADDING, cell.width * _LEFT_WIDTH_SHARE) if title else 0.0
     name = truncated(title, size, width - _LEFT_PADDING)
     x, y = cell.x + width - _LEFT_PADDING, cell.y + cell.height / 2 + size * _BASELINE
@@ -144,7 +146,7 @@ def _row(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
 def _row_with_title(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
     """Return a bar with the name above it and the value to the right."""
     min_height, max_height = _TITLE_HEIGHTS
-    automatic = _readable(look.longest_title, cell.width, min(max(cell.height * _TITLE_SHARE, min_height), max_height))
+    automatic = _readable_size(look.longest_title, cell.width, min(max(cell.height * _TITLE_SHARE, min_height), max_height))
     size = look.text_size("titleSize", automatic) if title else 0.0
     height = size * _TITLE_LINE_HEIGHT
     name = truncated(title, size, cell.width)
@@ -152,7 +154,7 @@ def _row_with_title(item: DisplayItem, title: str, cell: Cell, look: _Look) -> l
     return elements + _bar_with_value(item, Cell(cell.x, cell.y + height, cell.width, cell.height - height), look, size)
 
 
-def _readable(title: str, width: float, height: float) -> float:
+def _readable_size(title: str, width: float, height: float) -> float:
     """Return the size of a name for a line of a height. A long name is smaller, because a picture cannot show the rest of it."""
     size = height / _TITLE_LINE_HEIGHT
     return min(size, max(font_size(title, width, math.inf), _MIN_TITLE_SIZE))

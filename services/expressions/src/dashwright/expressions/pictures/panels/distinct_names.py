@@ -26,7 +26,7 @@ def distinct_names(names: Sequence[str], size: float, width: float) -> list[str]
 
 
 def _differing_parts(names: Sequence[str], size: float, width: float) -> dict[str, str]:
-    """Return the parts of names from shortly before their first difference. Names that are equal after it are cut there, too."""
+    """Return the parts of names from shortly before their first difference. Names that continue equally after it are cut again."""
     shortest = min(map(len, names))
     difference = next((index for index in range(shortest) if len({name[index] for name in names}) > 1), shortest)
     start = max(difference - _BEFORE, 0)

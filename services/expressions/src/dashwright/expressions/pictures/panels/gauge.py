@@ -10,16 +10,17 @@ from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, names_of, omitted_values, panel_items
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, names_of, omission_notes, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import Scale, scale_of
 from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
 
-#: The arc begins at the lower left, in degrees clockwise from the right.
+#: The start of the arc at the lower left, in degrees clockwise from the right, and the degrees from its start to its end.
 _START_DEGREES: Final = 150.0
 _DEGREES: Final = 240.0
 _MAX_WIDTH: Final = 40.0
 _MAX_TITLE_SIZE: Final = 20.0
 _LABEL_SIZE: Final = 11.0
+#: The distance from the middle of a text to its baseline, in font sizes.
 _BASELINE: Final = 0.36
 #: The height of the drawing of an arc of 240 degrees in radii.
 _ARC_HEIGHT: Final = 1.5
@@ -33,7 +34,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     elements: list[str] = []
     for item, title, cell in zip(items, names_of(props, items), areas, strict=False):
         elements += _gauge(props, item, cell, title)
-    return PanelDrawing(elements, notes=omitted_values(len(items) - len(areas)))
+    return PanelDrawing(elements, notes=omission_notes(len(items) - len(areas)))
 
 
 @dataclass(frozen=True, slots=True)

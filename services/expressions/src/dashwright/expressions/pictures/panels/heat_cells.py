@@ -27,11 +27,11 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
     column of numbers has the counts. Raises NothingToDraw if one of them is missing.
     """
     fields = {field.name: field for field in frame.fields}
-    at = next((fields[name] for name in ("xMax", "xMin", "x") if name in fields and fields[name].type is FieldType.TIME), None)
+    time_field = next((fields[name] for name in ("xMax", "xMin", "x") if name in fields and fields[name].type is FieldType.TIME), None)
     counts = next((field for field in frame.fields if field.name not in _EDGE_NAMES and field.type.is_numeric), None)
-    if at is None or counts is None or not fields.keys() & {"y", "yMin", "yMax"}:
+    if time_field is None or counts is None or not fields.keys() & {"y", "yMin", "yMax"}:
         raise NothingToDraw("The cells of the heat map have no times, values or counts")
-    times, values = milliseconds_of(at), float_values(counts)
+    times, values = milliseconds_of(time_field), float_values(counts)
     lower, upper = _bounds(fields)
     is_known = ~np.isnan(times) & ~np.isnan(lower) & ~np.isnan(upper) & ~np.isnan(values)
     if not is_known.any():
@@ -40,7 +40,7 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
     edges = np.unique(np.concatenate([lower, upper[is_known]]))
     distinct = np.unique(times)
     interval = float(np.diff(distinct).min()) if len(distinct) > 1 else props.end - props.start
-    # Columns and rows that would be smaller than two pixels are added.
+    # If cells would be smaller than two pixels, the counts of ``width`` by ``height`` cells are added.
     width = -(-len(distinct) // max(int(props.width // 2), 1))
     height = -(-(len(edges) - 1) // max(int(props.height // 2), 1))
     columns = np.searchsorted(distinct, times) // width
@@ -49,7 +49,7 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
     sums, is_missing = np.zeros(shape), np.ones(shape, dtype=np.bool_)
     np.add.at(sums, (rows, columns), values)
     is_missing[rows, columns] = False
-    offset = {"xMax": interval, "xMin": 0.0}.get(at.name, interval / 2)
+    offset = {"xMax": interval, "xMin": 0.0}.get(time_field.name, interval / 2)
     starts = distinct[::width] - offset
     ends = distinct[np.minimum(np.arange(width, len(distinct) + width, width), len(distinct)) - 1] - offset + interval
     shown_edges = [*edges[:-1:height].tolist(), float(edges[-1])]

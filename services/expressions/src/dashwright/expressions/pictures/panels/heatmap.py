@@ -35,7 +35,7 @@ _DEFAULT_EXPONENT: Final = 0.5
 #: Counts up to it are not drawn by default, as in Grafana.
 _DEFAULT_HIDDEN_COUNT: Final = 1e-9
 _NAME_SHARE: Final = 0.25
-# Of the legend, in pixels.
+# Sizes of the legend, and of the lowest panel that has one, in pixels.
 _LEGEND_HEIGHT: Final = 34.0
 _LEGEND_WIDTH: Final = 240.0
 _LEGEND_BAR_HEIGHT: Final = 8.0
@@ -70,7 +70,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         elements += _legend(props, palette, (low, high), area)
     if cells is not None:
         return PanelDrawing(elements)
-    # Further series are not read; the last row then is one of many.
+    # In a frame of cells, a column is not a series, so only other frames can have too many series.
     field_count = sum(field.type.is_numeric for frame in props.frames for field in frame.fields)
     return PanelDrawing(elements, notes=[f"only the first {MAX_SERIES} of {field_count} series"] if field_count > MAX_SERIES else ())
 

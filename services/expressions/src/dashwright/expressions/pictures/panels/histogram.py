@@ -83,7 +83,7 @@ def buckets_of(props: PanelProps) -> HistogramBuckets:
     """Return the buckets of a panel. Raises NothingToDraw if there are no numbers."""
     for frame in props.frames:
         if {field.name for field in frame.fields}.issuperset(_EDGE_NAMES) and frame.row_count:
-            return _given_buckets(props, frame)
+            return _buckets_of_frame(props, frame)
     columns = _number_columns(props, props.frames)
     all_values = [_numbers(column.field) for column in columns]
     filled = [values for values in all_values if len(values)]
@@ -142,8 +142,8 @@ def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
     return round_size(unrounded_size), ""
 
 
-def _given_buckets(props: PanelProps, frame: Frame) -> HistogramBuckets:
-    """Return the buckets of a frame with the columns ``xMin`` and ``xMax``, and counts in the others."""
+def _buckets_of_frame(props: PanelProps, frame: Frame) -> HistogramBuckets:
+    """Return the buckets of a frame with the columns ``xMin`` and ``xMax``, and counts in its other columns."""
     fields = {field.name: field for field in frame.fields}
     starts, ends = (np.nan_to_num(float_values(fields[name])) for name in _EDGE_NAMES)
     limit = max(int(props.width // _MIN_BUCKET_WIDTH), 1)

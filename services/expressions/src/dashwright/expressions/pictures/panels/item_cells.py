@@ -66,7 +66,7 @@ def cells(props: PanelProps, count: int) -> list[Cell]:
     return item_cells
 
 
-def omitted_values(count: int) -> list[str]:
+def omission_notes(count: int) -> list[str]:
     """Return the note of a drawing without some of the values of the panel; an empty list if all values are drawn."""
     return [f"{count} more value{'s' if count > 1 else ''}"] if count else []
 
@@ -94,7 +94,7 @@ def _largest_side(length: float, cross_length: float, count: int) -> float:
 
 
 def font_size(text: str, width: float, height: float, limit: float = math.inf) -> float:
-    """Return the size at which a text fills a width or a line fills a height, all in pixels."""
+    """Return the largest size at which a text fits into a width and a line into a height, at most ``limit``, all in pixels."""
     return max(_MIN_FONT_SIZE, min(height / LINE_HEIGHT, width / max(text_width(text, 1) * BOLD_WIDTH, 0.1), limit))
 
 

@@ -15,7 +15,7 @@ from dashwright.expressions.pictures.panels.item_cells import (
     cells,
     font_size,
     longest,
-    omitted_values,
+    omission_notes,
     panel_items,
 )
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
@@ -102,7 +102,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     elements: list[str] = []
     for item, text, cell in zip(items, texts, areas, strict=False):
         elements += _draw_item(props, item, text, cell, look)
-    return PanelDrawing(elements, notes=omitted_values(len(items) - len(areas)))
+    return PanelDrawing(elements, notes=omission_notes(len(items) - len(areas)))
 
 
 def _texts(item: DisplayItem, options: Mapping[str, Any], theme: Theme, *, is_single: bool) -> _Texts:
