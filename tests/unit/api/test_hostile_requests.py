@@ -71,6 +71,14 @@ async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> 
     assert (response["kind"], response["code"]) == ("Status", 400)
     assert response["message"].startswith("The request is not readable as HTTP/1.1: ")
     assert len(response["message"]) < 200
+    for quotation in ("yyy", "Broken", "nonsense", "b'"):
+        assert quotation not in response["message"]
+
+
+async def test_the_error_about_a_long_line_names_the_limit(port: int) -> None:
+    """If a header or the URL is too long, the error names the limit of the bytes."""
+    _, body = await exchange(port, b"GET /" + b"y" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert orjson.loads(body)["message"].endswith("a line of its head has more than 16384 bytes; shorten the URL or the header")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """The listener: it binds an address, limits connections and requests, and stops without losing a response."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from aiohttp import StreamReader, web
@@ -28,6 +29,12 @@ from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
 
+
+_QUOTATION: Final = re.compile(r": (bytearray\()?b?['\"].*")
+"""The part of a message of aiohttp's parser that quotes the request."""
+
+_LINE_TOO_LONG: Final = re.compile(r"Got more than (\d+) bytes when reading")
+"""The message of aiohttp's parser about a line of the head that is too long."""
 
 _FLUSH_TIMEOUT_SECONDS = 2.0
 """Longest time for connections to send their buffered data when the server stops."""
@@ -289,6 +296,8 @@ def _abort_stalled(transport: asyncio.Transport) -> None:
 def _error_for_head(status: int, message: str | None) -> DashwrightError:
     if status >= 500:
         return DashwrightError("the exchange itself failed")
-    # The first line only: the other lines of the parser's message quote the request.
-    reason = (message or "unknown fault").partition("\n")[0].strip().rstrip(":")
+    # The other lines of the parser's message, and what follows a colon, quote the request, which may contain a secret.
+    reason = _QUOTATION.sub("", (message or "unknown fault").partition("\n")[0].strip()).rstrip(":")
+    if too_long := _LINE_TOO_LONG.fullmatch(reason):
+        reason = f"a line of its head has more than {too_long[1]} bytes; shorten the URL or the header"
     return BadRequest(f"The request is not readable as HTTP/1.1: {reason[:100]}")
