@@ -140,4 +140,4 @@ async def test_an_unknown_folder_is_read_again(database: Database, feed: Notifie
     await write_folder(database, "d", "new", kind="dashboards")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "d")
-    await policy.demand(VIEWER, "dashboards:read", stored)
+    await policy.require_permission(VIEWER, "dashboards:read", stored)

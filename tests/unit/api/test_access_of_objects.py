@@ -11,7 +11,7 @@ from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.scopes import scopes_by_action, with_grants
 from dashwright.api.domain.access.tree import AccessTree, Level, Rule, Rules
-from dashwright.api.domain.access.view import AccessView, demand
+from dashwright.api.domain.access.view import AccessView, require_permission
 from dashwright.common.errors import Forbidden
 from dashwright.common.identity import CallerType, Identity, Role
 from dashwright.common.kinds.kind import Kind
@@ -149,10 +149,10 @@ def test_without_rules_the_role_decides() -> None:
 def test_a_refusal_names_object_caller_and_action() -> None:
     """The message of a refusal names the object, the caller and the action, and its details are those of Kubernetes."""
     with pytest.raises(Forbidden, match=r'^dashboards.dashboard.grafana.app "x" is forbidden: vic needs dashboards:write$') as refusal:
-        demand(AccessView(caller(Role.VIEWER), TREE), "dashboards:write", DASHBOARD, "x", None, login="vic")
+        require_permission(AccessView(caller(Role.VIEWER), TREE), "dashboards:write", DASHBOARD, "x", None, login="vic")
     assert refusal.value.details == {"name": "x", "group": "dashboard.grafana.app", "kind": "dashboards"}
     with pytest.raises(Forbidden, match=r"^folders.folder.grafana.app is forbidden: vic needs folders:create$"):
-        demand(AccessView(caller(Role.VIEWER), TREE), "folders:create", FOLDER, "", None, login="vic")
+        require_permission(AccessView(caller(Role.VIEWER), TREE), "folders:create", FOLDER, "", None, login="vic")
 
 
 FOLDERS = [f"f{number}" for number in range(6)]

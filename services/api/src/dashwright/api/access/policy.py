@@ -4,7 +4,7 @@ from typing import Final
 
 from dashwright.api.access.trees import TreeCache
 from dashwright.api.changes.feed import Feed
-from dashwright.api.domain.access.view import AccessView, bypasses_rules, demand
+from dashwright.api.domain.access.view import AccessView, bypasses_rules, require_permission
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Gone
 from dashwright.common.identity import Identity
@@ -50,10 +50,10 @@ class AccessPolicy:
         self.invalidate(namespace)  # The notification of a new folder may not have arrived yet.
         return await self.view(identity, namespace)
 
-    async def demand(self, identity: Identity, action: str, stored_object: StoredObject) -> AccessView:
+    async def require_permission(self, identity: Identity, action: str, stored_object: StoredObject) -> AccessView:
         """Return the caller's view for a stored object. Raises Forbidden if it does not permit ``action`` on it, and Unavailable."""
         view = await self.view_on(identity, stored_object.namespace, stored_object.folder)
-        demand(view, action, stored_object.kind, stored_object.name, stored_object.folder, login=identity.login)
+        require_permission(view, action, stored_object.kind, stored_object.name, stored_object.folder, login=identity.login)
         return view
 
     async def may_on_any(self, identity: Identity, action: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.domain.access.object_scope import EVERYTHING
-from dashwright.api.domain.access.view import AccessView, demand
+from dashwright.api.domain.access.view import AccessView, require_permission
 from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import library_elements
@@ -116,7 +116,7 @@ def not_found() -> NotFound:
 
 def _require_permission(view: AccessView, context: WriteContext, verb: str, name: str, folder: str | None) -> None:
     """Raise Forbidden without permission. Call this before ``_check_name``, so that only writers learn which names are in use."""
-    demand(view, LIBRARY_PANEL.actions[verb], LIBRARY_PANEL, name, folder or None, login=context.identity.login)
+    require_permission(view, LIBRARY_PANEL.actions[verb], LIBRARY_PANEL, name, folder or None, login=context.identity.login)
 
 
 def _check_kind(request: ElementRequest) -> None:

@@ -54,7 +54,7 @@ async def _generations_response(target: Target, services: Services, call: Call, 
         current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)
         versions = [] if current is None else await histories.versions(connection, current.uid, before=before, limit=limit + 1)
     if current is not None:
-        await services.policy.demand(call.identity, kind.actions["get"], current)
+        await services.policy.require_permission(call.identity, kind.actions["get"], current)
 
     async def items() -> AsyncIterator[StoredObject]:
         # A version that is deleted while the list is sent is left out.

@@ -32,4 +32,4 @@ async def read_object(kind: Kind, services: Services, call: Call) -> tuple[Store
     await services.policy.view(call.identity, call.parameters["namespace"])
     async with services.database.connection() as connection:
         stored_object = await resources.get(connection, kind, call.parameters["namespace"], call.parameters["name"])
-    return stored_object, await services.policy.demand(call.identity, kind.actions["get"], stored_object)
+    return stored_object, await services.policy.require_permission(call.identity, kind.actions["get"], stored_object)

@@ -177,7 +177,7 @@ def deleted_by_filter(identity: Identity) -> str | None:
     return None if bypasses_rules(identity) else identity.uid
 
 
-def demand(view: AccessView, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:
+def require_permission(view: AccessView, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:
     """Raise Forbidden if the view does not allow ``action`` on the object."""
     if not view.may(action, kind, name, folder):
         object_name = f'{kind.key} "{name}"' if name else kind.key

@@ -25,7 +25,7 @@ async def counts(target: Target, services: Services, call: Call) -> Response:
     async with services.database.connection() as connection:
         folder = await resources.get(connection, kind, namespace, name)
         counts_by_kind = await folders.counts(connection, namespace, name)
-    await services.policy.demand(call.identity, kind.actions["get"], folder)
+    await services.policy.require_permission(call.identity, kind.actions["get"], folder)
     items = [DescendantCount(group=row.group, resource=row.plural, count=row.object_count) for row in counts_by_kind]
     return json_response(DescendantCounts(kind="DescendantCounts", api_version=kind.api_version(target.version), counts=items))
 
@@ -46,7 +46,7 @@ async def parents(target: Target, services: Services, call: Call) -> Response:
     async with services.database.connection() as connection:
         folder = await resources.get(connection, kind, namespace, name)
         ancestors = await folders.ancestors(connection, namespace, name)
-    view = await services.policy.demand(call.identity, kind.actions["get"], folder)
+    view = await services.policy.require_permission(call.identity, kind.actions["get"], folder)
     readable_ancestors = [ancestor for ancestor in ancestors if view.may(kind.actions["get"], kind, ancestor.name, ancestor.parent)]
     readable_names = {ancestor.name for ancestor in readable_ancestors}
     items = [

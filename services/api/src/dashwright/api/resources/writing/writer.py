@@ -11,7 +11,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.domain.access.view import AccessView, deleted_by_filter, demand
+from dashwright.api.domain.access.view import AccessView, deleted_by_filter, require_permission
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.call import run_in_thread_if_large
 from dashwright.api.http.errors import permission_denied
@@ -378,7 +378,7 @@ async def _restored_write(
 
 
 def _demand(view: AccessView, context: WriteContext, kind: Kind, verb: str, name: str, folder: str | None) -> None:
-    demand(view, kind.actions[verb], kind, name, folder, login=context.identity.login)
+    require_permission(view, kind.actions[verb], kind, name, folder, login=context.identity.login)
 
 
 def _demand_change(view: AccessView, context: WriteContext, verb: str, current: StoredObject) -> None:
