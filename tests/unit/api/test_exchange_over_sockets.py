@@ -256,7 +256,7 @@ async def test_each_fault_of_a_body_is_a_cause_with_its_field(serve: Serve) -> N
         causes = (await response.json())["details"]["causes"]
     assert [(cause["field"], cause["reason"]) for cause in causes] == [("title", "FieldValueInvalid"), ("width", "FieldValueInvalid")]
     async with client.post("/api/panel", data=b"{}") as response:
-        assert (await response.json())["message"] == "The body does not fit: title: Field required"
+        assert (await response.json())["message"] == "The body is invalid: title: Field required"
 
 
 async def test_a_valid_request_id_is_kept(serve: Serve) -> None:

@@ -191,7 +191,7 @@ class Call:
                 raise BadRequest(f"The body is not JSON: {error.errors(include_url=False)[0]['msg']}") from error
             faults = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes))
             error_class = Invalid if self.error_shape is ErrorShape.STATUS else BadRequest
-            raise error_class(f"The body does not fit: {faults}", causes=causes) from error
+            raise error_class(f"The body is invalid: {faults}", causes=causes) from error
 
     async def model_or_400(self, model: type[Model], *, message: str, message_id: str | None = None) -> Model:
         """Return the body as an object of ``model``. Raises BadRequest with ``message``, and the causes apart, for any invalid body."""

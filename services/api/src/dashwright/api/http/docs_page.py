@@ -26,7 +26,7 @@ input.parentElement.hidden = false;
 input.addEventListener("input", filter);
 filter();
 """
-# Keyboards can scroll it, which WCAG 2.1.1 requires.
+# With this attribute, a user can scroll an element by keyboard, as WCAG 2.1.1 requires.
 _FOCUSABLE: Final = 'tabindex="0"'
 _INDEX_INTRODUCTION: Final = """
 <p>For programs: <a href="openapi.json">OpenAPI 3.1</a>, <a href="openapi/v2">Swagger 2.0</a>,
@@ -234,8 +234,8 @@ def _example_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
     response_html = next(
         (f"<pre {_FOCUSABLE}>{escape(_json(response['example']))}</pre>" for response in responses if "example" in response), ""
     )
-    head = f"{_inline_html(endpoint.operation['summary'])}: {_method_and_path(endpoint)}"
-    return f"<details><summary>{head}</summary><pre {_FOCUSABLE}>{escape(command_line)}</pre>{response_html}</details>"
+    heading = f"{_inline_html(endpoint.operation['summary'])}: {_method_and_path(endpoint)}"
+    return f"<details><summary>{heading}</summary><pre {_FOCUSABLE}>{escape(command_line)}</pre>{response_html}</details>"
 
 
 def _json(value: Any) -> str:
@@ -268,13 +268,13 @@ def _type_html(schema: Mapping[str, Any]) -> str:
 
 def _schema_table(name: str, schema: Mapping[str, Any]) -> str:
     """Return the HTML of a schema: its description and a table of its members."""
-    head = f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3><p>{_inline_html(schema.get("description", ""))}</p>'
+    heading = f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3><p>{_inline_html(schema.get("description", ""))}</p>'
     if "properties" not in schema:
-        return f"{head}<p>{_type_html(schema)}</p>"
+        return f"{heading}<p>{_type_html(schema)}</p>"
     required = set(schema.get("required", ()))
     rows = [
         f"<tr><td><code>{escape(member)}</code>{' required' if member in required else ''}</td>"
         f"<td>{_type_html(member_schema)}</td><td>{_inline_html(member_schema.get('description', ''))}</td></tr>"
         for member, member_schema in schema["properties"].items()
     ]
-    return f"{head}<table>{''.join(rows)}</table>"
+    return f"{heading}<table>{''.join(rows)}</table>"

@@ -13,7 +13,9 @@ ACCESS_DENIED: Final = "access-denied"
 
 _INTERNAL_MESSAGE: Final = "Internal Server Error"
 _DETAIL_KEYS: Final = ("name", "group", "kind", "uid")
+"""Details of an error that are members of ``details`` in its Status."""
 _METADATA_KEYS: Final = ("continue",)
+"""Details of an error that are members of ``metadata`` in its Status."""
 _DEFAULT_RETRY_SECONDS: Final = 1.0
 
 

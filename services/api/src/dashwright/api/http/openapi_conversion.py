@@ -20,7 +20,7 @@ _SECURITY_20: Final = {
     "basicAuth": {"type": "basic"},
     "bearerAuth": {"type": "apiKey", "in": "header", "name": "Authorization"},
 }
-"""The security schemes. Swagger 2.0 has no bearer scheme, so that is described as a header."""
+"""The security schemes. Swagger 2.0 has no bearer scheme, so tokens are described as a value of the header."""
 
 
 def openapi_30(document: Mapping[str, Any]) -> Schema:

@@ -31,7 +31,7 @@ class Response(NamedTuple):
     body: bytes | StreamedBody = b""
     content_type: str = JSON
     headers: Mapping[str, str] = _NO_HEADERS
-    #: A server that stops ends an endless body immediately, as if its source had ended. It sends other bodies completely.
+    #: Whether the body may never end. When the server stops, it ends such a body as if its source had ended, and completes all others.
     is_endless: bool = False
     #: Whether the body may be compressed. False for a body with a secret and text that a caller chooses, since the compressed size would
     #: reveal the secret. False also for a body whose first chunks the client needs immediately.

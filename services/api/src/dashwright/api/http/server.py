@@ -242,7 +242,7 @@ class _Connection(RequestHandler):
         """Cancel the stream of the connection, and stop counting the connection."""
         super().connection_lost(exc)
         if self.unread_body is not None:
-            self.unread_body.feed_eof()  # Otherwise aiohttp waits for the rest for ``linger_seconds``, and with it a stop of the server.
+            self.unread_body.feed_eof()  # Otherwise aiohttp, and a stop of the server, would wait ``linger_seconds`` for the rest.
         self._stop_stall_timer()
         self._streams.cancel(self)
         if self._address is not None:
@@ -279,10 +279,10 @@ class _Connection(RequestHandler):
             log.error("request_failed", exc_info=exc)
         else:
             log.info("request_unreadable", fault=error.message)
-        description = error_response(error, ErrorShape.STATUS, tracing.enter(None).trace_id)
-        assert isinstance(description.body, bytes)
-        headers = {"Content-Type": description.content_type, "Server": SERVER}
-        response = web.Response(status=description.status, body=description.body, headers=headers)
+        refusal = error_response(error, ErrorShape.STATUS, tracing.enter(None).trace_id)
+        assert isinstance(refusal.body, bytes)
+        headers = {"Content-Type": refusal.content_type, "Server": SERVER}
+        response = web.Response(status=refusal.status, body=refusal.body, headers=headers)
         response.force_close()
         return response
 
