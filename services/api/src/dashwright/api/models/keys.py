@@ -1,13 +1,10 @@
 """Legacy API keys and service account tokens, as the API returns them. Times are RFC 3339, in UTC."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from dashwright.api.models.response import ResponseModel, RoleName, Time
+from dashwright.common.models.api_model import Integer64
 from dashwright.common.models.classic import ClassicBody, Text
-
-Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class ApiKey(ResponseModel):
@@ -42,7 +39,7 @@ class AddServiceAccountTokenCommand(ClassicBody):
 
     name: Text = Field(min_length=1)
     #: 0: the token never expires.
-    seconds_to_live: Int64 = 0
+    seconds_to_live: Integer64 = 0
 
 
 class CreatedToken(ResponseModel):

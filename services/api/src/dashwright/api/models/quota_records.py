@@ -3,11 +3,10 @@
 Unlike in most of the API, the field names are in snake_case.
 """
 
-from typing import Annotated
-
 from pydantic import ConfigDict, Field
 
 from dashwright.api.models.response import ResponseModel
+from dashwright.common.models.api_model import Integer64
 from dashwright.common.models.classic import ClassicBody
 
 
@@ -28,4 +27,4 @@ class QuotaLimit(ClassicBody):
     """A new limit of the owner and target in the path."""
 
     #: Any negative number: unlimited.
-    limit: Annotated[int, Field(ge=-(2**63), lt=2**63)]
+    limit: Integer64

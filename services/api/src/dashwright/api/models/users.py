@@ -5,10 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from dashwright.api.models.response import Time
-from dashwright.common.models.api_model import ApiModel
+from dashwright.common.models.api_model import ApiModel, Integer64
 from dashwright.common.models.classic import ClassicBody, Text
-
-Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class AdminCreateUserForm(ClassicBody):
