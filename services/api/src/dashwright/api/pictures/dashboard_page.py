@@ -72,7 +72,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         number = call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
         options = picture_options(call).model_copy(update={"panel": None, "page": number})
         dashboard, query = await read(call), with_range(call.query)
-        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
+        outline, problem = await outline_or_error(call.identity, dashboard.spec, options, pictures)
         theme, page_parameters = query.get("theme", ""), kept_parameters(query)
         grid = None
         if outline:
@@ -106,7 +106,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         options, dashboard, query = picture_options(call), await read(call), with_range(call.query)
         if options.panel is None:
             raise BadRequest("the parameter panelId is missing: it is the id of the panel to show")
-        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
+        outline, problem = await outline_or_error(call.identity, dashboard.spec, options, pictures)
         theme, address = query.get("theme", ""), PictureAddress(dashboard_path(dashboard.name), picture_parameters(query))
         panels = [panel for section in outline.sections for panel in section.panels] if outline else []
         panel = next((panel for panel in panels if panel.id == options.panel), None)
@@ -177,10 +177,10 @@ def _panel_address(call: Call) -> str:
     return f"/d-solo/{quote(call.parameters['uid'], safe='')}?{parameters}"
 
 
-async def outline_or_reason(
+async def outline_or_error(
     caller: Identity, spec: str, options: PictureOptions, pictures: DashboardPictures
 ) -> tuple[DashboardOutline | None, DashwrightError | None]:
-    """Return the outline of the dashboard whose JSON is ``spec``, or the reason why no picture of it can be drawn.
+    """Return the outline of the dashboard whose JSON is ``spec`` and None, or None and the error if no picture of it can be drawn.
 
     ``options`` select a page of its panels, or one panel.
     """

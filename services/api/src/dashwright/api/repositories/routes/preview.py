@@ -13,7 +13,7 @@ from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.paging import PAGE_PARAMETER, Paging
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, SCRIPTS, outline_or_reason
+from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, SCRIPTS, outline_or_error
 from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.pictures.page_controls import PageLink, page_controls, picture_parameters
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of
@@ -65,7 +65,7 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         async def outline(spec: Mapping[str, Any]) -> tuple[DashboardOutline | None, DashwrightError | None]:
             if not spec:
                 return None, None
-            return await outline_or_reason(call.identity, await _body_of(spec, file.size), options, pictures)
+            return await outline_or_error(call.identity, await _body_of(spec, file.size), options, pictures)
 
         (stored, stored_problem), (changed, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
         address = PictureAddress(
