@@ -31,6 +31,7 @@ _BATCH_BYTES: Final = 4 * 1024 * 1024
 """Limit on the bytes of bodies in one batch, unless a single body is larger."""
 
 Selector = Callable[[StoredDeadLetter], bool]
+"""A condition on a letter, whose body is not loaded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from dashwright.common.messaging.topology import Topology
 from dashwright.common.observability import tracing
 
 _SUBMIT: Final = "submit."
-_UNKNOWN_REASON: Final = "delivered too often"
+_REASON_WITHOUT_HEADER: Final = "delivered too often"
+"""Reason of a letter of which neither a service nor the broker has recorded the reason."""
 _MAX_REASON_LENGTH: Final = 4000
 _MAX_INT64: Final = 2**63 - 1
 _CREDENTIAL: Final = re.compile(
@@ -49,7 +50,7 @@ def read_letter(delivery: Delivery, topology: Topology, received: datetime) -> N
     """
     message = delivery.message
     headers = message.headers
-    delivery_hash = _hash_of(delivery)
+    delivery_hash = _hash_delivery(delivery)
     body = message.body[:MAX_BODY_BYTES]
     body_bytes = min(max(len(message.body), count_header(headers, BODY_BYTES)), _MAX_INT64)
     exchange = _storable(headers.get(ORIGIN_EXCHANGE, ""))
@@ -65,7 +66,7 @@ def read_letter(delivery: Delivery, topology: Topology, received: datetime) -> N
         routing_key=_storable(delivery.routing_key),
         exchange=exchange,
         queue=_storable(headers.get(ORIGIN_QUEUE, "")),
-        reason=_storable(headers.get(REASON, _UNKNOWN_REASON))[:_MAX_REASON_LENGTH],
+        reason=_storable(headers.get(REASON, _REASON_WITHOUT_HEADER))[:_MAX_REASON_LENGTH],
         headers={name: value for name, value in sent_headers.items() if name not in removed_headers},
         removed_headers=sorted(removed_headers),
         message_id=_storable(message.message_id) if message.message_id else None,
@@ -96,7 +97,7 @@ def _obstacle(routing_key: str, exchange: str, topology: Topology, *, is_truncat
     return ""
 
 
-def _hash_of(delivery: Delivery) -> bytes:
+def _hash_delivery(delivery: Delivery) -> bytes:
     """Return a hash that is the same for all redeliveries of a letter.
 
     Letters that the services move have an id of their own. Letters that the broker moves have none: two of them have the same hash
