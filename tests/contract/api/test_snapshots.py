@@ -196,7 +196,7 @@ async def test_snapshots_are_limited(start_api: StartApi) -> None:
     results = await asyncio.gather(*(api("POST", PATH, {"dashboard": {}}) for _ in range(8)))
     assert sorted(status for status, _ in results) == [200] * 3 + [403] * 5
     assert {body["message"] for status, body in results if status == 403} == {
-        "The organization has 3 snapshots, which is the limit (SNAPSHOTS); delete some first"
+        "The organization has 3 snapshots, which is the limit (DASHWRIGHT_SNAPSHOTS); delete some first"
     }
     await api.sql("update dashboard_snapshot set expires_at = now() where id = (select min(id) from dashboard_snapshot)")
     assert (await api("POST", PATH, {"dashboard": {}}))[0] == 200

@@ -173,7 +173,7 @@ class Dashboards:
         return (await self._writer.update(DASHBOARD, context.identity.namespace, dashboard.name, change, context)).stored_object
 
     async def restore_deleted(self, context: WriteContext, uid: str, folder_uid: str | None) -> StoredObject:
-        """Restore a deleted dashboard with its history, and return it. If several had this uid, restore the one deleted last.
+        """Restore a deleted dashboard with its history, and return it. Of several with this uid, the last deleted one is restored.
 
         Without ``folder_uid`` the dashboard is restored into its former folder. Raises NotFound for the dashboard or the folder,
         AlreadyExists if another dashboard has the uid now, Forbidden, and QuotaReached.
@@ -188,7 +188,7 @@ class Dashboards:
                 raise _not_in_trash(uid)
             last_deleted = max(deleted_dashboards, key=lambda dashboard: dashboard.resource_version)
             version = await histories.version(connection, last_deleted.uid, last_deleted.generation)
-            folder = await _restore_folder(connection, caller.org_id, last_deleted, folder_uid)
+            folder = await _find_target_folder(connection, caller.org_id, last_deleted, folder_uid)
         if version is None:
             raise _not_in_trash(uid)
         spec = await run_in_thread_if_large(len(version.spec), partial(read_json, version.spec))
@@ -220,7 +220,7 @@ def not_found() -> NotFound:
     return NotFound("Dashboard not found")
 
 
-async def _restore_folder(connection: Connection, org_id: int, deleted_dashboard: StoredObject, folder_uid: str | None) -> str | None:
+async def _find_target_folder(connection: Connection, org_id: int, deleted_dashboard: StoredObject, folder_uid: str | None) -> str | None:
     """Return the folder to restore a dashboard into. Raises NotFound if it does not exist."""
     if folder_uid is not None:
         return await common.find_folder(connection, org_id, folder_uid, None)
@@ -241,7 +241,7 @@ def _not_in_trash(uid: str) -> NotFound:
 
 
 def _spec_to_store(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec to store: one with elements and a layout unchanged, a classic one without the members that the store sets."""
+    """Return the spec to store: a classic spec without the members that the store sets. A spec with a layout is unchanged."""
     if DASHBOARD.extract(spec).layout:
         return dict(spec)
     return {key: value for key, value in spec.items() if key not in _SET_BY_STORE}

@@ -106,7 +106,7 @@ class Folders:
         used uid.
         """
         _check_title(title)
-        # As in Grafana, also an empty description is stored: its clients expect the member in the resource.
+        # An empty description is stored, too, as in Grafana: clients expect the member in the resource.
         spec = {"title": title, "description": description}
         desired = common.new_object(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_stored_parent(parent))
         try:

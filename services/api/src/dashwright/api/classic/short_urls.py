@@ -15,7 +15,7 @@ from dashwright.common.identity import Identity
 CREATE: Final = "shorturls:create"
 
 _USE_PRECISION: Final = timedelta(hours=1)
-"""Time for which further uses are not recorded, so that a popular URL is not written with each request."""
+"""Time after a recorded use for which further uses are not recorded, so that requests rarely write the row of a popular URL."""
 
 
 class ShortUrls:
@@ -28,7 +28,7 @@ class ShortUrls:
         self._limit = limit
 
     async def create(self, actor: Actor, caller: Identity, path: str) -> str:
-        """Return the uid of the short URL for a path, which is created unless it exists.
+        """Return the uid of the short URL of a path. If the path has none, one is created.
 
         Raises BadRequest for a path that is not relative, and Forbidden if there are too many short URLs.
         """
@@ -39,7 +39,7 @@ class ShortUrls:
             if uid is None:
                 if await short_urls.count(connection, caller.org_id) >= self._limit:
                     raise Forbidden(
-                        f"The organization has {self._limit} short URLs, which is the limit (SHORT_URLS); unused ones expire later"
+                        f"The organization has {self._limit} short URLs, which is the limit (DASHWRIGHT_SHORT_URLS); unused ones expire"
                     )
                 uid = new_uid()
                 await short_urls.insert(connection, caller.org_id, uid, caller.user_id, checked_path, now=now)

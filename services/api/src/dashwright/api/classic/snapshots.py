@@ -92,7 +92,9 @@ class Snapshots:
         async with self._database.transaction() as connection:
             await snapshots.lock(connection, caller.org_id)
             if await snapshots.count(connection, caller.org_id, now=now) >= self._limit:
-                raise Forbidden(f"The organization has {self._limit} snapshots, which is the limit (SNAPSHOTS); delete some first")
+                raise Forbidden(
+                    f"The organization has {self._limit} snapshots, which is the limit (DASHWRIGHT_SNAPSHOTS); delete some first"
+                )
             delete_key_hash = _hash(keys.delete_key)
             snapshot_id = await snapshots.insert(
                 connection, caller.org_id, caller.user_id, keys.key, delete_key_hash, dashboard_uid, content
@@ -158,7 +160,10 @@ class Snapshots:
         return bool(owner.dashboard_uid) and await self._may(caller, "update", owner.dashboard_uid, unknown_suffices=False)
 
     async def _may(self, caller: Identity, verb: str, uid: str, *, unknown_suffices: bool) -> bool:
-        """Return whether the caller may use a verb on a dashboard. An unknown one counts as one at the root, if that suffices."""
+        """Return whether the caller may use a verb on a dashboard.
+
+        With ``unknown_suffices``, an unknown dashboard counts as a dashboard at the root. Otherwise the result is False for it.
+        """
         async with self._database.connection() as connection:
             dashboard = await access.find(connection, DASHBOARD, caller.namespace, uid) if uid else None
         if dashboard is None and not unknown_suffices:
@@ -184,7 +189,7 @@ def _checked_key(key: str, member: str) -> str:
 
 
 def _require_possible(key: str) -> None:
-    """Raise NotFound for a string that cannot be a key, such as one that the database cannot compare."""
+    """Raise NotFound for a string that cannot be a key. The database could not even compare some of these strings."""
     if _KEY.fullmatch(key) is None:
         raise _not_found()
 

@@ -174,11 +174,11 @@ def _access_control_routes(kind: Kind, permissions: Permissions) -> list[Route]:
     handlers, read, write = _Handlers(permissions, kind), *_permissions(kind)
     root = f"/api/access-control/{kind.plural}"
 
-    def describe(verb: str, summary: str, response_type: Any, request_type: Any = None, **parameter_types: type) -> Operation:
+    def new_operation(verb: str, summary: str, response_type: Any, request_type: Any = None, **parameter_types: type) -> Operation:
         responses = {200: response_type}
         return Operation(f"{verb}{kind.kind}Access", summary, _TAG, request_type, responses, parameters=parameter_types, errors=(404,))
 
-    def change(path: str, handler: Handler, operation: Operation) -> Route:
+    def write_route(path: str, handler: Handler, operation: Operation) -> Route:
         return Route("POST", f"{root}/{{uid}}{path}", handler, write, operation, audit=update_event(kind))
 
     summary_template = f"set the permission of %s on a {kind.singular}"
@@ -188,35 +188,38 @@ def _access_control_routes(kind: Kind, permissions: Permissions) -> list[Route]:
             f"{root}/description",
             handlers.describe,
             read,
-            describe("describe", "the permissions that exist", PermissionsDescription),
+            new_operation("describe", "the permissions that exist", PermissionsDescription),
         ),
         Route(
             "GET",
             f"{root}/{{uid}}",
             handlers.list_as_access_control,
             read,
-            describe("list", f"the permissions on a {kind.singular}", list[HeldPermission]),
+            new_operation("list", f"the permissions on a {kind.singular}", list[HeldPermission]),
         ),
-        change(
+        write_route(
             "",
             handlers.replace_as_access_control,
-            describe("replace", f"replace the permissions on a {kind.singular}", Message, HolderPermissions),
+            new_operation("replace", f"replace the permissions on a {kind.singular}", Message, HolderPermissions),
         ),
-        change(
+        write_route(
             "/users/{user_id}",
             handlers.set_user,
-            describe("setUser", summary_template % "a user", Message, GivenPermission, user_id=int),
+            new_operation("setUser", summary_template % "a user", Message, GivenPermission, user_id=int),
         ),
-        change(
+        write_route(
             "/teams/{team_id}",
             handlers.set_team,
-            describe("setTeam", summary_template % "a team", Message, GivenPermission, team_id=int),
+            new_operation("setTeam", summary_template % "a team", Message, GivenPermission, team_id=int),
         ),
-        change("/builtInRoles/{role}", handlers.set_role, describe("setRole", summary_template % "a role", Message, GivenPermission)),
+        write_route(
+            "/builtInRoles/{role}", handlers.set_role, new_operation("setRole", summary_template % "a role", Message, GivenPermission)
+        ),
     ]
 
 
 def _permissions(kind: Kind) -> tuple[Permission, Permission]:
+    """Return the permissions to read and to change the access rules of objects of a kind."""
     return (
         Permission(f"{kind.area}.permissions:read", object_rules_suffice=True),
         Permission(f"{kind.area}.permissions:write", object_rules_suffice=True),
@@ -251,7 +254,7 @@ def _named_level(name: str) -> Level:
 
 
 def _path_id(call: Call, parameter: str, noun: str) -> int:
-    """Return an id from the path. Raises BadRequest for an id that no user or team can have, as later for an unknown id."""
+    """Return an id from the path. Raises BadRequest for a value that no user or team can have, with the message for an unknown id."""
     path_id = parse_integer(call.parameters[parameter])
     if not path_id:
         raise BadRequest(f"{noun} not found")

@@ -42,7 +42,7 @@ _PAGE_SIZE: Final = 100
 _MAX_PAGE_SIZE: Final = 1000
 _NOT_SAVED: Final = "Failed to save annotation"
 _NOT_UPDATED: Final = "Failed to update annotation"
-_NO_GRAPHITE: Final = "Failed to save Graphite annotation"
+_GRAPHITE_NOT_SAVED: Final = "Failed to save Graphite annotation"
 _QUERY_DESCRIPTIONS: Final = {
     "from": "Unix milliseconds; with to: annotations that end after this time",
     "to": "Unix milliseconds; with from: annotations that begin before this time",
@@ -54,7 +54,7 @@ _QUERY_DESCRIPTIONS: Final = {
     "tags": "a tag that annotations must have; may be repeated",
     "matchAny": "true: annotations must have one of the tags instead of all",
     "type": "annotation, or alert, which matches nothing",
-    "limit": "the limit of annotations, by default 100, at most 1000",
+    "limit": "the maximum number of annotations, by default 100, at most 1000",
 }
 _INTEGER_PARAMETERS: Final = ("from", "to", "userId", "alertId", "dashboardId", "panelId", "limit")
 
@@ -154,18 +154,18 @@ class _Handlers:
             raise annotation_error(_NOT_SAVED, "the text must not be empty")
         content = _content(body.time, body.time_end, body.text, body.tags, body.data, message=_NOT_SAVED)
         target = AnnotationTarget(body.dashboard_uid, body.dashboard_id, body.panel_id)
-        return await self._added_response(call, target, content, "Annotation added")
+        return await self._add(call, target, content, "Annotation added")
 
-    async def graphite(self, call: Call) -> Response:
+    async def create_from_graphite(self, call: Call) -> Response:
         body = parse_exact(await call.body(), GraphiteEvent)
         if not body.what:
-            raise annotation_error(_NO_GRAPHITE, "what must not be empty")
+            raise annotation_error(_GRAPHITE_NOT_SAVED, "what must not be empty")
         if body.tags is None:
-            raise annotation_error(_NO_GRAPHITE, "tags must be a list of strings, or a string of tags separated by blanks")
+            raise annotation_error(_GRAPHITE_NOT_SAVED, "tags must be a list of strings, or a string of tags separated by blanks")
         tags = body.tags.split(" ") if isinstance(body.tags, str) else body.tags
         text = f"{body.what}\n{body.data}" if body.data else body.what
-        content = _content(body.when * 1000, 0, text, tags, None, message=_NO_GRAPHITE)
-        return await self._added_response(call, AnnotationTarget(), content, "Graphite annotation added")
+        content = _content(body.when * 1000, 0, text, tags, None, message=_GRAPHITE_NOT_SAVED)
+        return await self._add(call, AnnotationTarget(), content, "Graphite annotation added")
 
     async def replace(self, call: Call) -> Response:
         annotation_id, body = _annotation_id(call), parse_exact(await call.body(), AnnotationChange)
@@ -194,7 +194,7 @@ class _Handlers:
             raise annotation_error("bad request data", "give a dashboard and a panel of it, or the id of an annotation")
         return message_response("Annotations deleted")
 
-    async def _added_response(self, call: Call, target: AnnotationTarget, content: AnnotationContent, message: str) -> Response:
+    async def _add(self, call: Call, target: AnnotationTarget, content: AnnotationContent, message: str) -> Response:
         annotation_id = await self._annotations.create(call.actor, call.identity, target, content)
         return json_response(AnnotationAdded(id=annotation_id, message=message))
 
@@ -255,7 +255,7 @@ def routes(annotations: Annotations) -> list[Route]:
         "the tags of annotations, with the number of annotations that have each",
         _TAG,
         responses={200: AnnotationTagsResponse},
-        query={"tag": "part of a tag", "limit": "the limit of tags, by default 100, at most 1000"},
+        query={"tag": "part of a tag", "limit": "the maximum number of tags, by default 100, at most 1000"},
         parameters={"limit": int},
     )
     id_parameter = {"annotation_id": int}
@@ -295,7 +295,9 @@ def routes(annotations: Annotations) -> list[Route]:
     return [
         Route("GET", path, handlers.list, read, listing),
         Route("POST", path, handlers.create, create, add, body_limit=_BODY_LIMIT, audit="annotation.create"),
-        Route("POST", f"{path}/graphite", handlers.graphite, create, graphite, body_limit=_BODY_LIMIT, audit="annotation.create"),
+        Route(
+            "POST", f"{path}/graphite", handlers.create_from_graphite, create, graphite, body_limit=_BODY_LIMIT, audit="annotation.create"
+        ),
         Route("POST", f"{path}/mass-delete", handlers.delete_many, delete, delete_many, audit="annotation.delete"),
         Route("GET", f"{path}/tags", handlers.tags, read, tags),
         Route("GET", annotation_path, handlers.get, read, get),

@@ -94,7 +94,7 @@ def routes(playlists: Playlists) -> list[Route]:
         "playlists, by name",
         _TAG,
         responses={200: list[PlaylistSummary]},
-        query={"query": "part of the name", "limit": "the limit of playlists, by default and at most 1000"},
+        query={"query": "part of the name", "limit": "the maximum number of playlists, by default and at most 1000"},
         parameters={"limit": int},
     )
     get = Operation("getPlaylist", "one playlist", _TAG, responses={200: PlaylistShape}, errors=(404,))

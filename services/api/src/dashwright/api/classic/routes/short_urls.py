@@ -36,10 +36,14 @@ class _Handlers:
 
 
 def routes(short_urls: ShortUrls, *, public_address: str) -> list[Route]:
-    """Return the routes of short URLs. ``public_address`` is the start of their addresses."""
+    """Return the routes of short URLs. ``public_address`` is the base URL of this server for clients, without a slash at the end."""
     handlers = _Handlers(short_urls, public_address)
     create = Operation(
-        "createShortURL", "return the short URL of a path, which is created once", _TAG, CreateShortUrlCommand, {200: ShortUrlCreated}
+        "createShortURL",
+        "return the short URL of a path, which is created if it does not exist",
+        _TAG,
+        CreateShortUrlCommand,
+        {200: ShortUrlCreated},
     )
     open_ = Operation("openShortURL", "redirect to the path of a short URL", _TAG, responses={302: None}, errors=(404,))
     return [

@@ -134,7 +134,7 @@ def _encode(content: SnapshotContent) -> bytes:
 
 
 def routes(snapshots: Snapshots, clock: Clock, *, public_address: str) -> list[Route]:
-    """Return the routes of snapshots. ``public_address`` is the start of their addresses."""
+    """Return the routes of snapshots. ``public_address`` is the base URL of this server for clients, without a slash at the end."""
     handlers = _Handlers(snapshots, clock, public_address)
     path = "/api/snapshots"
     read, create, delete = Permission(READ), Permission(CREATE), Permission(DELETE)
@@ -206,7 +206,7 @@ def routes(snapshots: Snapshots, clock: Clock, *, public_address: str) -> list[R
                 "the caller's snapshots by name; for Admins, those of all creators",
                 _TAG,
                 responses={200: list[SnapshotItem]},
-                query={"query": "part of the name", "limit": "the limit of snapshots, by default and at most 1000"},
+                query={"query": "part of the name", "limit": "the maximum number of snapshots, by default and at most 1000"},
                 parameters={"limit": int},
             ),
         ),
