@@ -19,8 +19,8 @@ class LifeLimits:
 def token_expiry(seconds_to_live: int, now: int, limits: LifeLimits) -> int | None:
     """Return the expiry in Unix seconds, or None for a token that never expires (0 seconds to live).
 
-    ``now`` is in Unix seconds. Raises BadRequest for a negative or too long life, for no expiry despite a limit, and for an expiry after
-    the year 9999. The messages are Grafana's, except that for ``max_days``.
+    ``now`` is in Unix seconds. Raises BadRequest for a life that is negative, above a limit, or ends after the year 9999, and for a
+    token that never expires although a limit is set. The messages are Grafana's, except the one for ``max_days``.
     """
     if seconds_to_live < 0 or now + seconds_to_live > times.MAX_SECONDS:
         raise BadRequest("invalid SecondsToLive value", message_id="serviceaccounts.ErrInvalidInput")

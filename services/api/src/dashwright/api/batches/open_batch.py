@@ -79,7 +79,7 @@ def has_items(stored_object: StoredObject) -> bool:
 def require_open(stored_object: StoredObject, batch: StoredBatch, *, accepts_late: bool = False) -> None:
     """Raise Conflict if a batch accepts no items.
 
-    ``accepts_late`` is true for items from the queue, which a batch accepts until it has ended if it was closed through the queue.
+    ``accepts_late`` is true for items from the queue. A batch that was closed through the queue accepts them until it has ended.
     """
     if has_items(stored_object):
         reason = "has its items in its spec"

@@ -178,6 +178,7 @@ class ChangeStream:
         self._read_at = asyncio.get_running_loop().time()
 
     def _raise_boundary(self, namespace: str, version: int) -> None:
+        # A namespace that is not watched has no boundary, and gets none.
         if version > self._boundaries.get(namespace, version):
             self._boundaries[namespace] = version
 

@@ -144,7 +144,9 @@ def limit_entries(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsE
     merged_ids = {id(entry) for entry in oldest_entries}
     remaining_entries = [entry for entry in entries if id(entry) not in merged_ids]
     if sum(entry.operation == "Apply" for entry in remaining_entries) > MAX_APPLIERS:
-        raise TooLarge(f"more than {MAX_APPLIERS} managers apply to the object; apply as one of them, or drop all by managedFields [{{}}]")
+        raise TooLarge(
+            f"more than {MAX_APPLIERS} managers apply to the object; apply as one of them, or send managedFields [{{}}] to clear all"
+        )
     if oldest_entries:
         fields: FieldSet = {}
         for entry in oldest_entries:
