@@ -79,7 +79,7 @@ class Writer:
         desired = replace(desired, finalizers=desired.finalizers or kind.finalizers)
         _, write = await run_in_thread_if_large(size, partial(self._admit, desired, namespace, context))
         view = await self._policy.view(context.identity, namespace)
-        _demand(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
+        _require_permission(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, ApiModel) else None
         async with self._database.transaction(dry_run=context.dry_run) as connection:
             locked_connection = await resources.lock(connection, namespace)
@@ -248,7 +248,7 @@ class Writer:
         size = max(size, len(current.spec))
         desired, write = await run_in_thread_if_large(size, partial(self._admit_update, change, namespace, current, context))
         if (folder := write.annotations.get(FOLDER_KEY)) != current.folder:
-            _demand(view, context, kind, "update", "", folder)
+            _require_permission(view, context, kind, "update", "", folder)
         if desired.releases_manager:
             result = await self._release(namespace, current, write, context)
         elif metadata.manager_of(current):
@@ -300,7 +300,7 @@ class Writer:
         self, current: StoredObject, context: WriteContext, view: AccessView, preconditions: Preconditions
     ) -> DeleteResult:
         """Delete a managed object by deleting its file."""
-        _demand(view, context, current.kind, "delete", current.name, current.folder)
+        _require_permission(view, context, current.kind, "delete", current.name, current.folder)
         preconditions.check_delete(current)
         await self._edits.check(current, verb="remove")
         await self._edits.edit(current, None, context, partial(self._record_edit, current, context, "delete"))
@@ -334,14 +334,14 @@ class Writer:
     ) -> Sequence[DeleteResult]:
         """Delete objects of one kind; mark those that wait for finalizers as deleted. If an error is raised, roll back the transaction."""
         for item in objects:
-            _demand(view, context, item.kind, "delete", item.name, item.folder)
+            _require_permission(view, context, item.kind, "delete", item.name, item.folder)
             preconditions.check_delete(item)
             await checks.check_delete(
                 connection, namespace, item, view, actor=context.actor.uid, cascade=cascade, grace_seconds=grace_seconds
             )
         objects_to_keep = [item for item in objects if metadata.client_finalizers(item)]
         for item in objects_to_keep:
-            _demand(view, context, item.kind, "get", item.name, item.folder)  # The response has the complete object.
+            _require_permission(view, context, item.kind, "get", item.name, item.folder)  # The response has the complete object.
         objects_to_mark = [item for item in objects_to_keep if not metadata.is_deleting(item)]
         for item in objects_to_mark:
             await resources.mark_deleted(connection, item.kind, namespace, item.name, actor=context.actor.uid, now=self._clock.now())
@@ -377,14 +377,14 @@ async def _restored_write(
     return replace(write, uid=version.uid, number=version.number, generation=version.generation + 1, restored_from=version.generation)
 
 
-def _demand(view: AccessView, context: WriteContext, kind: Kind, verb: str, name: str, folder: str | None) -> None:
+def _require_permission(view: AccessView, context: WriteContext, kind: Kind, verb: str, name: str, folder: str | None) -> None:
     require_permission(view, kind.actions[verb], kind, name, folder, login=context.identity.login)
 
 
 def _demand_change(view: AccessView, context: WriteContext, verb: str, current: StoredObject) -> None:
     """Raise Forbidden if the caller may not change and read the object: the response to a change has the complete object."""
     for required_verb in (verb, "get"):
-        _demand(view, context, current.kind, required_verb, current.name, current.folder)
+        _require_permission(view, context, current.kind, required_verb, current.name, current.folder)
 
 
 async def _record(connection: Connection, context: WriteContext, kind: Kind, name: str, verb: str, status: int = 200) -> None:
