@@ -64,6 +64,6 @@ class AnnotationTags(ApiModel):
 
 
 class AnnotationTagsResponse(ApiModel):
-    """The response to a request for tags."""
+    """The response with the tags of annotations."""
 
     result: AnnotationTags

@@ -35,7 +35,7 @@ class Token(ResponseModel):
 
 
 class AddServiceAccountTokenCommand(ClassicBody):
-    """A request to create a token."""
+    """A request to create a token of a service account."""
 
     name: Text = Field(min_length=1)
     #: 0: the token never expires.

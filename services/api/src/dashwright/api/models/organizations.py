@@ -14,7 +14,7 @@ class OrganizationForm(ClassicBody):
 
 
 class AddressForm(ClassicBody):
-    """A new address. A missing member becomes empty."""
+    """A new postal address of an organization. A missing member becomes empty."""
 
     address1: Text = ""
     address2: Text = ""

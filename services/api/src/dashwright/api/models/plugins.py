@@ -8,41 +8,41 @@ from dashwright.common.models.api_model import ApiModel
 
 
 class PluginAuthor(ApiModel):
-    """The author of a type."""
+    """The author of a built-in type."""
 
     name: str = "Dashwright"
     url: str = ""
 
 
 class PluginLink(ApiModel):
-    """A page about a type."""
+    """A link to a page about a built-in type."""
 
     name: str
     url: str
 
 
 class PluginLogos(ApiModel):
-    """The addresses of the logo of a type."""
+    """The addresses of the logo of a built-in type, in two sizes."""
 
     small: str
     large: str
 
 
 class PluginBuild(ApiModel):
-    """The build of a type: empty, since all types are built in."""
+    """The build of a built-in type: empty, since the types are not built on their own."""
 
     time: int | None = Field(default=None, description="Never set")
 
 
 class PluginScreenshot(ApiModel):
-    """A picture of a type."""
+    """A picture of a built-in type."""
 
     name: str
     path: str
 
 
 class PluginInfo(ApiModel):
-    """The description of a type."""
+    """The description of a built-in type."""
 
     author: PluginAuthor = PluginAuthor()
     description: str
@@ -56,13 +56,13 @@ class PluginInfo(ApiModel):
 
 
 class PluginExtensions(ApiModel):
-    """Extensions that a type requires."""
+    """The extensions that a built-in type requires."""
 
     exposed_components: list[str] = Field(default=[], description="Always empty")
 
 
 class PluginDependencies(ApiModel):
-    """Requirements of a type."""
+    """The requirements of a built-in type."""
 
     grafana_dependency: str = ""
     grafana_version: str = "*"
@@ -71,7 +71,7 @@ class PluginDependencies(ApiModel):
 
 
 class _PluginHead(ApiModel):
-    """The members of a type that the list and its settings have in common. Built-in types are always enabled and signed."""
+    """The members that PluginItem and PluginShape have in common. Built-in types are always enabled and signed."""
 
     name: str
     type: Literal["datasource", "panel"]
@@ -91,7 +91,7 @@ class _PluginHead(ApiModel):
 
 
 class PluginItem(_PluginHead):
-    """A built-in type in a list."""
+    """A built-in type of data source or panel in a list."""
 
     category: str = Field(default="", description="tsdb or sql for data sources, empty for panels")
 
@@ -104,7 +104,7 @@ class PluginInclude(ApiModel):
 
 
 class PluginShape(_PluginHead):
-    """A built-in type with its settings."""
+    """A built-in type of data source or panel, with its settings."""
 
     auto_enabled: bool = False
     module: str = Field(description="In Grafana, the address of the script that browsers run; this server does not serve such a script")

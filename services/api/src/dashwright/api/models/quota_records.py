@@ -24,7 +24,7 @@ class QuotaRecord(ResponseModel):
 
 
 class QuotaLimit(ClassicBody):
-    """A new limit of the owner and target in the path."""
+    """A new limit of the quota whose owner and target are in the path."""
 
     #: Any negative number: unlimited.
     limit: Integer64

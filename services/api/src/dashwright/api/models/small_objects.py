@@ -97,7 +97,7 @@ class ShortUrlCreated(ApiModel):
 
 
 class HistoryEntryHead(ApiModel):
-    """An entry without its queries."""
+    """An entry of a query history, without its queries."""
 
     uid: str
     datasource_uid: str
@@ -110,20 +110,20 @@ class HistoryEntryHead(ApiModel):
 
 
 class HistoryEntryShape(HistoryEntryHead):
-    """Queries that a user ran together."""
+    """An entry of a query history: queries that a user ran together."""
 
     #: As they were sent.
     queries: list[dict[str, Any]] = Field(json_schema_extra={"items": {"type": "object", "additionalProperties": True}})
 
 
 class HistoryEntryResponse(ApiModel):
-    """One entry."""
+    """The response with one entry of a query history."""
 
     result: HistoryEntryShape
 
 
 class HistoryEntries(ApiModel):
-    """A page of entries."""
+    """A page of the entries of a query history."""
 
     total_count: int
     page: int
@@ -132,13 +132,13 @@ class HistoryEntries(ApiModel):
 
 
 class HistoryPageResponse(ApiModel):
-    """A page of entries, in its envelope."""
+    """The response with a page of the entries of a query history."""
 
     result: HistoryEntries
 
 
 class HistoryEntryDeleted(ApiModel):
-    """The response to a deleted entry."""
+    """The response to a deleted entry of a query history."""
 
     id: int
     message: str

@@ -37,5 +37,5 @@ class ServerStats(ApiModel):
     daily_active_viewers: int
     daily_active_sessions: int = 0
     monthly_active_users: int
-    #: Devices of anonymous users.
+    #: Always 0: devices of anonymous users are not counted.
     active_devices: int = 0

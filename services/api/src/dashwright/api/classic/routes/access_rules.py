@@ -43,20 +43,20 @@ class PermissionItem(ClassicBody):
 
 
 class PermissionItems(ClassicBody):
-    """All rules of an object."""
+    """All access rules of a folder or dashboard."""
 
     items: list[PermissionItem]
 
 
 class GivenPermission(ClassicBody):
-    """A permission to set. An empty string removes the permission."""
+    """The permission of one user, team or role on a folder or dashboard. An empty string removes the permission."""
 
     #: ``View``, ``Edit`` or ``Admin``; an empty string for none.
     permission: Text = ""
 
 
 class HolderPermission(GivenPermission):
-    """The permission of one user, team or role."""
+    """The permission of one user, team or role, which the members name."""
 
     user_id: int = 0
     team_id: int = 0
@@ -64,7 +64,7 @@ class HolderPermission(GivenPermission):
 
 
 class HolderPermissions(ClassicBody):
-    """Permissions to set in one request."""
+    """All permissions of users, teams and roles on a folder or dashboard. They replace the current ones."""
 
     permissions: list[HolderPermission]
 

@@ -26,7 +26,7 @@ _TAG: Final = "dashboards"
 
 
 class ImportInput(ClassicBody):
-    """The value of an input."""
+    """The value of an input of an exported dashboard."""
 
     #: The name of the input; ``*`` for every input of the type.
     name: Text = ""

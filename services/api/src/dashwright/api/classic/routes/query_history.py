@@ -32,7 +32,7 @@ _QUERY_DESCRIPTIONS: Final = {
 
 
 class CreateQueryInQueryHistoryCommand(ClassicBody):
-    """An entry to add."""
+    """An entry to add to the query history of the caller."""
 
     datasource_uid: Name
     #: As they were sent to the data source.
@@ -40,7 +40,7 @@ class CreateQueryInQueryHistoryCommand(ClassicBody):
 
 
 class PatchQueryCommentInQueryHistoryCommand(ClassicBody):
-    """A comment to set; an empty one removes it."""
+    """The comment to set on an entry of a query history. An empty comment removes the current one."""
 
     comment: Text
 
