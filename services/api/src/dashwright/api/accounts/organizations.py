@@ -71,7 +71,7 @@ class Organizations:
             await members.lock_admins(connection)  # Deleting a user locks the same rows in another order, which could deadlock.
             if not await orgs.delete(connection, org_id):
                 raise not_found_error
-            # After the organization, whose deletion waits for the transactions that are storing dead letters of it: they lock its row.
+            # Dead letters are stored under a lock of the organization's row, so no more of them are stored after its deletion.
             await dead_letters.delete_namespace(connection, namespace_of(org_id))
             details = {"name": organization.name, "objects": object_count}
             await audit.record(connection, actor, DELETE, f"org:{org_id}", org_id=org_id, details=details)

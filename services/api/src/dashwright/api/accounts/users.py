@@ -142,7 +142,7 @@ class Users:
             await audit.record(connection, actor, PASSWORD, f"user:{user_id}", org_id=None)
 
     async def verify_password(self, user_id: int, password: str) -> bool:
-        """Return whether this is the user's password. Raises TooManyRequests."""
+        """Return whether ``password`` is the user's password. Raises TooManyRequests."""
         async with self._database.connection() as connection:
             hash_and_salt = await persons.password_hash_and_salt(connection, user_id)
         password_hash, salt = hash_and_salt or (None, None)

@@ -200,7 +200,7 @@ class BasicAuthenticator:
         return False
 
     async def _verify(self, account: Account | None, password: str, password_digest: bytes, *, is_suspect: bool) -> bool:
-        """Return whether the password is correct, and cache a correct one. This takes the same time for every account, and without one."""
+        """Return whether the password is correct, and cache a correct one. This takes equally long for all accounts, and for None."""
         password_hash, salt = (None, None) if account is None else (account.password_hash, account.salt)
         is_correct = await self._passwords.verify(password_hash, password, salt=salt, is_suspect=is_suspect)
         if not is_correct or account is None or password_hash is None:

@@ -11,6 +11,7 @@ from dashwright.common.errors import TooManyRequests
 Result = TypeVar("Result")
 
 _SUSPECT_DIVISOR: Final = 4
+"""Suspect addresses get the limit of tasks divided by this number."""
 
 
 class BoundedThreads:

@@ -10,6 +10,7 @@ from dashwright.api.http.addresses import client_network
 Key = TypeVar("Key", bound=Hashable)
 
 _MAX_WINDOWS: Final = 10_000
+"""Default limit on the windows of logins, and on those of addresses."""
 _ADDRESS_LIMIT_FACTOR: Final = 10
 """The limit on failures of an address over all logins, as a multiple of its limit for a single login."""
 

@@ -93,11 +93,13 @@ class GroupAdditions:
             )
             results: list[_Result] = []
             for addition in additions:
+                # An addition that only repeats earlier items needs neither an open batch nor capacity.
                 added = plan.count_new(addition.items)
                 fault = (refusal or capacity.waiting_error(len(plan.new_items) + added)) if added else None
                 results.append(fault or plan.decide(addition.items))
             stored = [addition for addition, result in zip(additions, results, strict=True) if not isinstance(result, DashwrightError)]
             if plan.new_items:
+                # A batch keeps the submitter and the trace of its first addition.
                 first = stored[0]
                 submitter = {"uid": first.actor.uid, "login": first.actor.login}
                 await batches.add(connection, batch, plan.new_items, submitted_by=submitter, trace=first.trace)

@@ -81,6 +81,7 @@ class AccessView:
         """Return whether the caller may do ``action`` on at least one object, even if the object does not exist yet."""
         if self._is_admin or self._grants.get(action) or self._role_level >= _required_level(action):
             return True
+        # The area of the actions on objects with rules is the plural of their kind, except for the listed areas.
         area, required_level = _area(action), _required_level(action)
         plurals = {FOLDER.plural, _PROTECTED_PLURAL_BY_AREA.get(area, area)}
         return any(
