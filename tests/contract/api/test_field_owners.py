@@ -79,7 +79,7 @@ async def test_many_entries_are_refused(api: Api) -> None:
     body["metadata"]["managedFields"] = [{"manager": "m"}] * 201
     for method, path in (("POST", DASHBOARDS), ("PUT", f"{DASHBOARDS}/d")):
         status, error = await api(method, path, body)
-        assert (status, error["message"].partition(";")[0]) == (400, "metadata.managedFields has 201 entries, 200 are the most")
+        assert (status, error["message"].partition(";")[0]) == (400, "metadata.managedFields has 201 entries, and 200 is the limit")
     body["metadata"]["managedFields"].pop()
     status, _ = await api("POST", DASHBOARDS, body)
     assert status == 201

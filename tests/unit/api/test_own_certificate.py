@@ -140,7 +140,7 @@ def test_a_damaged_certificate_is_an_error(settings: Settings) -> None:
     """A damaged file stops the start with the folder and what to do."""
     tls.server_context(settings, NOW)
     (settings.data_dir / "tls" / tls.PAIR_FILE).write_text("no certificate")
-    with pytest.raises(SettingsError, match="neither used nor made"):
+    with pytest.raises(SettingsError, match="neither used nor created"):
         tls.server_context(settings, NOW)
 
 

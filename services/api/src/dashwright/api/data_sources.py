@@ -21,8 +21,8 @@ DELETE: Final = "data-source.delete"
 class DataSources:
     """Changes to the data sources of the actor's current organization.
 
-    The argument ``secrets`` of the methods maps names to values. An empty value removes a secret. Stored secrets without a value there
-    are kept.
+    The argument ``secrets`` of the methods has values by the names of secrets. An empty value removes the secret. Stored secrets whose
+    names are missing are kept.
     """
 
     def __init__(self, database: Database, cipher: SecretCipher, quota_rules: QuotaRules) -> None:
@@ -31,7 +31,7 @@ class DataSources:
         self._quota_rules = quota_rules
 
     async def create(self, actor: Actor, fields: Fields, secrets: Mapping[str, str]) -> StoredDataSource:
-        """Create a data source and return it. Raises AlreadyExists for a used name or uid, and QuotaReached."""
+        """Create a data source and return it. Raises AlreadyExists if its name or uid is in use, and QuotaReached."""
         org_id = actor.org_id
         async with self._database.transaction() as connection:
             claims = [Claim(Scope.ORG, org_id, "data_source"), Claim(Scope.GLOBAL, 0, "data_source")]
@@ -50,8 +50,8 @@ class DataSources:
     ) -> StoredDataSource:
         """Replace the fields of a data source by the result of ``revise``, and return the data source.
 
-        ``version`` is the version that the caller has read; None or 0 skips the check. Raises NotFound, AlreadyExists for a used name
-        or uid, and Conflict if the data source was changed after that version.
+        ``version`` is the version that the caller has read; None or 0 skips the check. Raises NotFound, AlreadyExists if the
+        new name or uid is in use, and Conflict if the data source was changed after that version.
         """
         org_id = actor.org_id
         async with self._database.transaction() as connection:

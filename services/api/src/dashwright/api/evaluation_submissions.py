@@ -1,4 +1,4 @@
-"""Storage of submitted evaluations. Those that arrive during a commit are stored together in the next one."""
+"""Storage of submitted evaluations. Evaluations that arrive during a commit are stored together in the next transaction."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,10 @@ _Result = tuple[StoredJob, Sequence[Wakeup]] | Exception
 
 
 class EvaluationSubmissions:
-    """Store of submitted evaluations. A namespace has at most ``max_evaluations``, and ``max_waiting_jobs`` of all kinds that wait."""
+    """Store of submitted evaluations.
+
+    A namespace may have ``max_evaluations`` evaluations, and ``max_waiting_jobs`` jobs and evaluations that wait for a worker.
+    """
 
     def __init__(self, database: Database, *, max_evaluations: int, max_waiting_jobs: int) -> None:
         self._database = database
@@ -64,7 +67,7 @@ class EvaluationSubmissions:
     ) -> tuple[StoredJob, Sequence[Wakeup]]:
         """Store an evaluation as pending, and return it with the wake-ups to publish. A dry run stores nothing.
 
-        Raises AlreadyExists for a name in use, Forbidden and TooManyWaitingJobs at the limits, and AcceptedConcurrently.
+        Raises AlreadyExists for a name in use, Forbidden and TooManyWaitingJobs if a limit is reached, and AcceptedConcurrently.
         """
         context = tracing.current()
         submitted = _Submitted(actor, job, idempotency, context.header if context is not None else None)
@@ -78,7 +81,7 @@ class EvaluationSubmissions:
         return stored
 
     async def _commit(self, group: Sequence[_Submitted]) -> Sequence[_Result]:
-        """Store a group, except the evaluations of namespaces that have too many waiting jobs. Those do not delay the others."""
+        """Store a group, and return a result for each evaluation. Namespaces with too many waiting jobs do not delay other namespaces."""
         refusals = await self._refusals(group)
         stored = iter(await self._store_group([submitted for submitted in group if submitted.job.namespace not in refusals]))
         return [refusals.get(submitted.job.namespace) or next(stored) for submitted in group]
@@ -90,14 +93,16 @@ class EvaluationSubmissions:
             return await job_queues.capacity_errors(connection, added, limit=self._max_waiting_jobs)
 
     async def _store_group(self, group: Sequence[_Submitted]) -> Sequence[_Result]:
-        """Store a group in one transaction. If one of them cannot be stored, store each in a transaction of its own."""
+        """Store a group in one transaction. If an evaluation cannot be stored, store each in a transaction of its own."""
         if not group:
             return []
         names = {(submitted.job.namespace, submitted.job.name) for submitted in group}
+        # Two evaluations with the same name cannot be stored together: the second one must fail alone.
         if len(names) == len(group):
             try:
                 return await self._store(group)
             except (DashwrightError, AcceptedConcurrently) as error:
+                # A retryable error concerns the database, so single transactions would fail, too.
                 if len(group) == 1 or (isinstance(error, DashwrightError) and error.retryable):
                     return [error] * len(group)
         results: list[_Result] = []
@@ -117,7 +122,7 @@ class EvaluationSubmissions:
                 await self._check_limit(connection, namespace)
             await self._record_messages(connection, group, result.jobs)
             await audit.record_all(connection, [_audit_event(submitted) for submitted in group])
-        # The wake-ups are those of the whole group, and one submitter publishes them.
+        # The wake-ups are those of the whole group. Only the first submitter gets them, so that they are published once.
         return [(job, result.wakeups if index == 0 else ()) for index, job in enumerate(result.jobs)]
 
     async def _check_limit(self, connection: Connection, namespace: str) -> None:

@@ -78,7 +78,8 @@ class Cleaner:
     ) -> None:
         """Create the cleaner. Each number of days is the time for which rows are kept; 0 keeps them permanently.
 
-        It begins with the expiry of a token, an audit event, the last use of a short URL, and an entry of a query history.
+        The time is counted from the expiry of a token, and from the last use of a short URL. For audit events and entries of query
+        histories, it is counted from their creation.
         """
         self._database = database
         self._clock = clock
@@ -107,8 +108,8 @@ class Cleaner:
             older_than = now - timedelta(days=self._query_history_days)
             await self._delete("entries", "query_history_dropped", partial(query_history.delete_old, before=older_than))
 
-    async def _delete(self, rows: str, event: str, delete: Callable[..., Awaitable[int]], *, limit: int = _BATCH_SIZE) -> None:
-        """Delete all rows that ``delete`` finds. The log ``event`` has the number of deleted rows in the field ``rows``."""
+    async def _delete(self, count_field: str, event: str, delete: Callable[..., Awaitable[int]], *, limit: int = _BATCH_SIZE) -> None:
+        """Delete all rows that ``delete`` finds. The log ``event`` has the number of deleted rows in the field ``count_field``."""
         count = limit
         while count == limit:
             # Each transaction takes the lock again: if this gateway stops between two transactions, another gateway continues.
@@ -117,7 +118,7 @@ class Cleaner:
                     return
                 count = await delete(connection, limit=limit)
             if count:
-                log.info(event, **{rows: count})
+                log.info(event, **{count_field: count})
 
 
 def create_cleaner(settings: Settings, database: Database, clock: Clock) -> Cleaner:

@@ -168,7 +168,7 @@ class Jobs:
         try:
             stored_job, wakeups = await self._evaluations.submit(actor, job, idempotency, dry_run=dry_run)
         except AcceptedConcurrently:
-            return await self._accepted_by_another(actor, namespace, idempotency)
+            return await self._jobs_of_first_delivery(actor, namespace, idempotency)
         if not dry_run:
             await self._announce([stored_job], wakeups)
         return [stored_job]
@@ -186,13 +186,13 @@ class Jobs:
             async with self._database.transaction(dry_run=dry_run) as connection:
                 submitted = await self._record(connection, actor, namespace, new_jobs, idempotency)
         except AcceptedConcurrently:
-            return await self._accepted_by_another(actor, namespace, idempotency)
+            return await self._jobs_of_first_delivery(actor, namespace, idempotency)
         if not dry_run:
             await self._announce(submitted.jobs, submitted.wakeups)
         return submitted.jobs
 
-    async def _accepted_by_another(self, actor: Actor, namespace: str, idempotency: Idempotency | None) -> Sequence[StoredJob]:
-        """Return the jobs of the delivery that was accepted first. It is committed: the transaction of this one waited for it."""
+    async def _jobs_of_first_delivery(self, actor: Actor, namespace: str, idempotency: Idempotency | None) -> Sequence[StoredJob]:
+        """Return the jobs of the delivery that was accepted first. It is committed: the transaction of this delivery waited for it."""
         assert idempotency is not None
         return await self.find_accepted(actor, namespace, idempotency) or []
 

@@ -26,6 +26,7 @@ PAIR_FILE, CERTIFICATE_FILE = "pair.pem", "certificate.pem"
 _LIFETIME = timedelta(days=825)
 """Time for which a certificate is valid; some clients reject a longer one."""
 _RENEWAL_MARGIN = timedelta(days=30)
+"""Remaining lifetime at which a start of the gateway replaces its self-signed certificate."""
 _HSTS_VALUE = f"max-age={365 * 86_400}"
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 
@@ -33,7 +34,7 @@ _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 def server_context(settings: Settings, now: datetime) -> ssl.SSLContext | None:
     """Return the TLS context of the listener, or None without TLS. Raises SettingsError for unusable files."""
     if settings.tls:
-        return _self_signed(settings, now)
+        return _self_signed_context(settings, now)
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     try:
@@ -54,13 +55,13 @@ def _context_from(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
     return context
 
 
-def _self_signed(settings: Settings, now: datetime) -> ssl.SSLContext:
+def _self_signed_context(settings: Settings, now: datetime) -> ssl.SSLContext:
     folder = settings.data_dir / "tls"
     try:
         return _context_from(_current_pair(folder, _host_names(settings.http_host), now))
     except (OSError, ValueError, ssl.SSLError) as error:
-        advice = f"remove {folder} to have new ones made, or give DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY"
-        raise SettingsError(f"the certificate and key in {folder} can be neither used nor made: {error}; {advice}") from error
+        advice = f"delete {folder}, so that new ones are created, or set DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY"
+        raise SettingsError(f"the certificate and key in {folder} can be neither used nor created: {error}; {advice}") from error
 
 
 def _host_names(host: str) -> list[str]:

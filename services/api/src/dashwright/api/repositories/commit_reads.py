@@ -9,7 +9,7 @@ from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.common.models.repository_calls import FileRequest
 from dashwright.common.single_flight import SingleFlight
 
-_SECONDS: Final = 10.0
+_TTL_SECONDS: Final = 10.0
 """Time for which a response is kept. Rights on the objects in it are checked for each request."""
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -20,11 +20,14 @@ class CommitReads:
 
     def __init__(self, client: RepositoryClient) -> None:
         self._client = client
-        self._bodies: TTLCache[bytes, bytes] = TTLCache(_MAX_BYTES, _SECONDS, getsizeof=len)
+        self._bodies: TTLCache[bytes, bytes] = TTLCache(_MAX_BYTES, _TTL_SECONDS, getsizeof=len)
         self._running: SingleFlight[bytes, bytes] = SingleFlight()
 
     async def call(self, request: FileRequest, *, deadline: float) -> bytes:
-        """Return the worker's response. Raises the errors of ``RepositoryClient.call``."""
+        """Return the worker's response. Raises the errors of ``RepositoryClient.call``.
+
+        Only responses about commits are kept, because the files of a branch change.
+        """
         if not _COMMIT.fullmatch(request.ref):
             return await self._client.call(request, deadline=deadline)
         key = request.to_json()

@@ -215,7 +215,7 @@ def _touches_of(response: dict[str, Any]) -> Sequence[Touch]:
 
 def _denial_detail(touch: Touch) -> str:
     if touch.resource == REPOSITORY.plural:
-        return "until its directory is synced, because its access rules are unknown before"
+        return "on the repository until the file's directory is synced, because the directory has no access rules before"
     return "on the objects in it"
 
 

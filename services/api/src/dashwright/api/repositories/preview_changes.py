@@ -52,6 +52,7 @@ class ShownChange(NamedTuple):
     """The change of a panel. A panel without a picture on one side has None there."""
 
     title: str
+    #: What happened to the panel, as a past participle such as ``added``.
     action: str
     settings: ShownSettings
     before: ShownPanel | None
@@ -62,7 +63,9 @@ class ShownMove(NamedTuple):
     """A panel that only has another position."""
 
     title: str
+    #: The former position in words.
     before: str
+    #: The new position in words.
     after: str
 
 

@@ -49,8 +49,8 @@ _MAX_NAMED_ITEMS: Final = 10
 #: memory.
 _LARGE_BYTES: Final = 32 * 1024
 _MAX_LARGE_MESSAGES: Final = 4
-#: Number of items after which other requests run.
-_READ_AT_ONCE: Final = 50
+#: Number of items that are read before other requests can run.
+_READ_CHUNK_SIZE: Final = 50
 _FIELD_MANAGER: Final = "queue"
 
 
@@ -58,12 +58,12 @@ _FIELD_MANAGER: Final = "queue"
 class Turn:
     """Place of a message among those about the same batch."""
 
-    ended: "asyncio.Future[None]"
+    ended: "asyncio.Future[None]"  #: Done when the message is handled.
     creates: bool  #: The message creates the batch.
     earlier: Sequence["Turn"]  #: The messages that arrived before, and are not handled yet.
 
     async def wait(self, *, for_all: bool) -> None:
-        """Wait until earlier creations have ended, or all earlier messages."""
+        """Wait until the earlier messages that create the batch are handled or, with ``for_all``, all earlier messages."""
         if futures := [turn.ended for turn in self.earlier if for_all or turn.creates]:
             await asyncio.wait(futures)
 
@@ -128,7 +128,7 @@ class QueueBatches:
         """Add the items in a message to a batch, and return the verdicts as JSON. A batch that does not exist is created.
 
         Raises BadRequest for a body that has no items, Forbidden, TooManyWaitingJobs, and Conflict for a batch that accepts no items.
-        Without ``reply_to``, raises Invalid if an item is refused; the others are stored nevertheless.
+        Without ``reply_to``, raises Invalid if an item is refused; the accepted items are stored nevertheless.
         """
         if not caller.may(BATCH.actions["update"]):
             raise Forbidden(f"{caller.login} may not add items to batches; needed: {BATCH.actions['update']}")
@@ -149,8 +149,8 @@ class QueueBatches:
     ) -> Sequence[NewItem | RefusedItem]:
         values, is_list = _values(message.body, may_be_empty=may_be_empty)
         items: list[CheckedItem | RefusedItem] = []
-        for start in range(0, len(values), _READ_AT_ONCE):
-            items += [read_item(value) for value in values[start : start + _READ_AT_ONCE]]
+        for start in range(0, len(values), _READ_CHUNK_SIZE):
+            items += [read_item(value) for value in values[start : start + _READ_CHUNK_SIZE]]
             await asyncio.sleep(0)  # Let other requests run while a long list is read.
         checked_items = await ItemChecks(self._repositories, caller, namespace).check(items)
         return [_new_item(item, index, message, is_list=is_list) for index, item in enumerate(checked_items)]
@@ -159,6 +159,7 @@ class QueueBatches:
         try:
             return await self._additions.add(addition)
         except NotFound:
+            # A message without items closes a batch, which must exist.
             if not addition.items:
                 raise
         tree = {"kind": BATCH.kind, "apiVersion": BATCH.api_version(), "metadata": {"name": addition.batch}, "spec": {}}
@@ -202,7 +203,7 @@ def _values(body: bytes, *, may_be_empty: bool) -> tuple[Sequence[Any], bool]:
 
 
 def _new_item(item: CheckedItem | RefusedItem, index: int, message: Message, *, is_list: bool) -> NewItem | RefusedItem:
-    """Return an item with an id. In a list, the message of a refused one begins with its position."""
+    """Return an item with an id. In a list, the message of a refused item begins with the position of the item."""
     if isinstance(item, RefusedItem):
         return RefusedItem(item.id, f"[{index}]: {item.message}") if is_list else item
     with_result = message.reply_to is not None and _flag(message, ITEM_RESULTS)

@@ -1,7 +1,7 @@
 """Submissions of jobs from RabbitMQ. They are handled like HTTP submissions, and the response is sent to ``reply_to``.
 
 The contract is in docs/reference/queue.md. A refused message without ``reply_to`` becomes a dead letter with the reason.
-While the database is unavailable, or their organization has too many waiting jobs, submissions are delayed in the broker.
+Submissions are delayed in the broker while the database is unavailable, or while their organization has too many waiting jobs.
 """
 
 import asyncio
@@ -34,10 +34,11 @@ from dashwright.common.stores.job_records import MAX_PRIORITY, NORMAL_PRIORITY, 
 log = structlog.get_logger()
 
 _RETRY_SECONDS = 5.0
-#: Maximum delay of a submission of an organization with too many waiting jobs, and the number of delays, which take about a day.
+#: Maximum of one delay of a submission whose organization has too many waiting jobs.
 _MAX_DELAY_SECONDS: Final = 300.0
+#: Number of delays after which such a submission is refused. Together they take about a day.
 _MAX_DELAYS: Final = 290
-#: Time for which submissions of such an organization are delayed without another look at the database.
+#: Time for which further submissions of such an organization are delayed without a query of the database.
 _FULL_SECONDS: Final = 1.0
 
 
@@ -116,7 +117,7 @@ class QueueSubmissions:
     def _after_lost_reply(self, message: Message, error: Unavailable) -> DeliveryResult:
         """Return the result for a reply that could not be sent. The submission itself is complete.
 
-        With an id, the message is handled again, which creates no second job and sends the reply. Without an id that would create one.
+        A message with an id is handled again, which sends the reply and creates no second job. Without an id, it would create one.
         """
         log.warning("reply_not_sent", error=error.message)
         return Retry(_RETRY_SECONDS, error.message) if message.message_id else Ack()
@@ -172,7 +173,7 @@ class QueueSubmissions:
                 else accepted_jobs
             )
         if not submitted:
-            raise BadRequest("the jobs of this message_id ended long ago and have left history; use a new one to run them again")
+            raise BadRequest("the jobs of this message_id ended long ago and have left history; use a new message_id to run them again")
         return encode_submitted(submitted, is_list=is_list)
 
     async def _find_accepted(self, actor: Actor, namespace: str, idempotency: Idempotency | None) -> Sequence[StoredJob] | None:
@@ -207,7 +208,7 @@ def _actor(caller: Identity, message: Message) -> Actor:
 
 
 def _priority(message: Message) -> int:
-    """Return the priority of the jobs of a message, or None. Some clients always send 0, so 0 means no priority."""
+    """Return the priority of the jobs of a message. Some clients always send 0, so 0 means the normal priority."""
     return min(message.priority, MAX_PRIORITY) or NORMAL_PRIORITY
 
 

@@ -9,13 +9,13 @@ from dashwright.common.errors import DashwrightError
 from dashwright.common.json_documents import format_json, read_json
 
 _ELLIPSIS: Final = "…"
-#: Shorter JSON is one line.
+#: JSON with fewer characters is shown in one line.
 _MIN_INDENTED: Final = 60
 #: Limits that bound the duration of a comparison and the size of a page.
 _MAX_COMPARED_LINES: Final = 600
 _MAX_LINES: Final = 100
 _MAX_CHARACTERS: Final = 2_000
-#: Equal lines that are shown around changed ones.
+#: Number of equal lines that are shown before and after changed lines.
 _CONTEXT: Final = 2
 
 

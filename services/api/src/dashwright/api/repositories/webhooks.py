@@ -49,8 +49,8 @@ _MAX_DELIVERY_ID_LENGTH: Final = 100
 #: The largest payload that git hosts send.
 MAX_PAYLOAD_BYTES: Final = 25 * MEBIBYTE
 
-#: Limit on the values of a payload: more than the largest payload has if its values are names of files. Values as small as ``{}`` would
-#: take a gigabyte when they are parsed, and all other requests would wait for seconds.
+#: Limit on the values of a payload. A payload of the maximum size whose values are names of files has fewer. If its values were as small
+#: as ``{}``, parsing would take a gigabyte of memory, and all other requests would wait for seconds.
 _MAX_VALUES: Final = 1_000_000
 
 #: The memory for all bodies whose signature is not verified yet.
@@ -70,7 +70,7 @@ class Delivery:
 
     #: The description of deliveries of this kind of host.
     deliveries: Deliveries
-    #: The event by the host's name.
+    #: The host's name of the event.
     event: str
     id: str
     #: The header with the signature or the secret.
@@ -201,7 +201,8 @@ class Webhooks:
     async def _verified_body(self, secret: str, delivery: Delivery) -> SignedBody:
         """Return the body. Raises Unauthorized if its signature is wrong.
 
-        A malformed signature, or a wrong secret in place of it, is rejected before the body is read. Both are compared in constant time.
+        A malformed signature, or a wrong secret in place of it, is rejected before the body is read. Signature and secret are
+        compared in constant time.
         """
         deliveries = delivery.deliveries
         signature = delivery.proof.removeprefix(deliveries.proof_prefix)

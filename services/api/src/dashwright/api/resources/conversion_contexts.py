@@ -32,7 +32,7 @@ class ConversionContexts:
         self._reads: SingleFlight[str, None] = SingleFlight()
 
     async def enter(self, namespace: str) -> None:
-        """Let the running request convert dashboards of a namespace. Lists of all namespaces have no context of their own."""
+        """Let the running request convert dashboards of a namespace. A list of all namespaces has no context."""
         read_at = self._read_at.get(namespace)
         if read_at is None or asyncio.get_running_loop().time() - read_at > _MAX_AGE_SECONDS:
             await self._reads.run(namespace, lambda: self._read(namespace))
@@ -43,13 +43,13 @@ class ConversionContexts:
         if org_id is None:
             return
         async with self._database.connection() as connection:
-            stored = await data_sources.list_all(connection, org_id)
+            stored_sources = await data_sources.list_all(connection, org_id)
             head = await changes.head(connection, StreamName.OBJECTS, namespace)
             if head != self._heads.get(namespace):
                 self._panels[namespace] = await library_elements.list_repeated(connection, namespace)
                 self._heads[namespace] = head
         known_sources = tuple(
-            KnownDataSource(source.uid, source.fields.type, source.name, is_default=source.fields.is_default) for source in stored
+            KnownDataSource(source.uid, source.fields.type, source.name, is_default=source.fields.is_default) for source in stored_sources
         )
         panels = self._panels[namespace]
         context = ConversionContext(

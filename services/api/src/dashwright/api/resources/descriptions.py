@@ -23,31 +23,31 @@ DRY_RUN_PARAMETER: Final = {"dryRun": "All: everything is checked, and nothing i
 WRITE_PARAMETERS: Final = {
     **DRY_RUN_PARAMETER,
     "fieldManager": "The name under which the caller owns the fields that are set, at most 128 characters; needed for an apply",
-    "fieldValidation": "What happens to unknown and doubled fields: Ignore, Warn (the default) or Strict",
+    "fieldValidation": "What happens to unknown and duplicate fields: Ignore, Warn (the default) or Strict",
 }
 SELECTOR_PARAMETERS: Final = {
-    "labelSelector": "Chooses objects by their labels, as Kubernetes writes it",
-    "fieldSelector": "Chooses objects by metadata.name and metadata.namespace, as Kubernetes writes it",
+    "labelSelector": "A condition on the labels of objects, in the syntax of Kubernetes",
+    "fieldSelector": "A condition on metadata.name and metadata.namespace, in the syntax of Kubernetes",
 }
 PATCH_PARAMETERS: Final = {**WRITE_PARAMETERS, "force": "Whether an apply takes over the fields that other managers have set"}
 DELETE_PARAMETERS: Final = {
     **DRY_RUN_PARAMETER,
-    "propagationPolicy": "Foreground removes a folder with everything in it",
-    "gracePeriodSeconds": "0 also removes what a file provisions",
+    "propagationPolicy": "Foreground deletes a folder with everything in it",
+    "gracePeriodSeconds": "0 also permits the deletion of an object that a file provisions",
 }
 LIST_PARAMETERS: Final = {
-    "limit": "How many objects a page has at most",
-    "continue": "The token that the page before ended with",
+    "limit": "Maximum number of objects on a page",
+    "continue": "The value metadata.continue of the previous page",
     **SELECTOR_PARAMETERS,
-    "resourceVersion": "The list is at least as new as this state",
-    "resourceVersionMatch": "How resourceVersion is meant: Exact or NotOlderThan",
+    "resourceVersion": "A resource version; the list is at least as new",
+    "resourceVersionMatch": "How resourceVersion is compared: Exact or NotOlderThan",
     **INCLUDE_OBJECT_PARAMETER,
 }
 WATCH_PARAMETERS: Final = {
-    "watch": "Whether changes are sent as they happen, one JSON object a line, instead of a list",
-    "allowWatchBookmarks": "Whether a watch may be sent bookmarks, which name a state that it can continue from",
+    "watch": "Whether the response is a stream of changes, one JSON object on each line, instead of a list",
+    "allowWatchBookmarks": "Whether a watch may send bookmarks: resource versions from which it can be resumed",
     "sendInitialEvents": "Whether a watch begins with the objects that exist",
-    "timeoutSeconds": "How long a watch lasts",
+    "timeoutSeconds": "Duration of the watch in seconds",
 }
 #: Types of the query parameters that are not strings.
 _PARAMETER_TYPES: Final[Mapping[str, Any]] = {
@@ -70,7 +70,7 @@ class WatchEvent(ApiModel):
     """One line of a watch."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] = Field(description="What happened")
-    object: dict[str, Any] = Field(description="The object as it is now; of DELETED as it was last, of ERROR a Status")
+    object: dict[str, Any] = Field(description="The object after the change; for DELETED its last state, for ERROR a Status")
 
 
 WATCH_CONTENT: Final = Content(WatchEvent, ("application/json;stream=watch",))
@@ -79,9 +79,9 @@ WATCH_CONTENT: Final = Content(WatchEvent, ("application/json;stream=watch",))
 class JsonPatchOperation(ApiModel):
     """One step of a JSON patch (RFC 6902)."""
 
-    op: Literal["add", "remove", "replace", "move", "copy", "test"] = Field(description="What is done")
-    path: str = Field(description="Where: a JSON pointer")
-    from_: str | None = Field(default=None, alias="from", description="Where the value of move and copy comes from: a JSON pointer")
+    op: Literal["add", "remove", "replace", "move", "copy", "test"] = Field(description="The operation")
+    path: str = Field(description="JSON pointer to the member to change or test")
+    from_: str | None = Field(default=None, alias="from", description="JSON pointer to the value that is moved or copied")
     value: Any = Field(default=None, description="The value of add, replace and test")
 
 
@@ -132,7 +132,10 @@ def object_model(kind: Kind) -> type[BaseModel]:
         "spec": (dict[str, Any], _OPEN_SPEC) if spec is None else (spec, Field(description="The desired state")),
     }
     if kind.secure is not None:
-        fields["secure"] = (kind.secure | None, Field(default=None, description="The secrets: sent whole, returned by their names"))
+        fields["secure"] = (
+            kind.secure | None,
+            Field(default=None, description="The secrets: a request has their values, a response only their names"),
+        )
     if status is not None:
         fields["status"] = (status | None, Field(default=None, description="The state that the server observed"))
     return create_model(kind.kind, __base__=ApiModel, __doc__=kind.description, **fields)

@@ -33,7 +33,7 @@ def read_submission(
         raise BadRequest(error.message) from error
     # Only a message in the queue, and the path of a repository's jobs, accept a list of jobs.
     if isinstance(tree, list) and target.kind is JOB:
-        raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
+        raise BadRequest("this path creates one Job; send a list of jobs to the path …/repositories/{name}/jobs, or through the queue")
     submission = (
         submissions.read_evaluation(tree, namespace)
         if target.kind is EVALUATION
@@ -83,7 +83,10 @@ def labels_of(job: StoredJob) -> dict[str, str]:
 
 
 def encode_submitted(jobs: Sequence[StoredJob], version: str | None = None, *, is_list: bool) -> bytes:
-    """Return the response body of a submission: a JobList if a list was submitted, or else a Job. None: the preferred version."""
+    """Return the response body of a submission: a JobList if a list was submitted, or else a Job.
+
+    ``version`` is the API version, by default the preferred one.
+    """
     return encode_job_list(jobs, version) if is_list else jobs[0].encode(version)
 
 

@@ -244,7 +244,7 @@ def _managed_fields(metadata: dict[str, Any]) -> object:
     """Return the sent ``managedFields`` unchecked. Raises BadRequest if there are too many entries."""
     entries = metadata.get("managedFields")
     if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
-        raise BadRequest(f"metadata.managedFields has {len(entries)} entries, {MAX_ENTRIES} are the most; [{{}}] drops all of them")
+        raise BadRequest(f"metadata.managedFields has {len(entries)} entries, and {MAX_ENTRIES} is the limit; [{{}}] drops all of them")
     return entries
 
 

@@ -1,4 +1,4 @@
-"""Sources of lists: stored objects of one namespace or all at one resource version, and jobs."""
+"""Sources of lists: stored objects of one or all namespaces, at one resource version; and jobs, as they are now."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ async def check_resource_version(database: Database, version: int) -> None:
     if version > newest_version:
         message = f"Too large resource version: {version}, current: {newest_version}"
         cause = Cause("", "ResourceVersionTooLarge", "Too large resource version")
-        raise DeadlineExceeded(f"{message}; list without one", retry_after=1, causes=[cause])
+        raise DeadlineExceeded(f"{message}; list without a resourceVersion", retry_after=1, causes=[cause])
 
 
 async def check_unchanged_access(

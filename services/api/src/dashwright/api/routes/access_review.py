@@ -100,7 +100,10 @@ class _ReviewedAction:
 
 
 def _matching_kinds(kinds: Sequence[Kind], attributes: _ReviewedAction) -> list[Kind]:
-    """Return the kinds that the group and the resource name. ``*`` as the resource selects the kinds that have the verb."""
+    """Return the kinds with the group and the resource of the review.
+
+    For the resource ``*``, only kinds that have the verb are returned, unless no kind has it.
+    """
     matching_kinds = [kind for kind in kinds if attributes.group in (_ANY, kind.group) and attributes.resource in (_ANY, kind.plural)]
     kinds_with_verb = [kind for kind in matching_kinds if attributes.verb in kind.verbs]
     return kinds_with_verb if attributes.resource == _ANY and kinds_with_verb else matching_kinds
@@ -117,6 +120,7 @@ def _required_actions(kind: Kind, attributes: _ReviewedAction) -> list[str | Non
 
 
 def _checked_spec(body: Any) -> dict[str, Any]:
+    """Return the spec of the review in a body. Raises BadRequest for a body without a spec, and for unstorable strings."""
     try:
         check_strings(body)
     except Invalid as error:
@@ -132,4 +136,4 @@ def _parse_spec(spec: dict[str, Any]) -> SelfSubjectAccessReviewSpec:
     try:
         return SelfSubjectAccessReviewSpec.model_validate(spec)
     except ValidationError as error:
-        raise BadRequest(f"the spec does not fit: {sentence(causes_of(error) or ())}") from error
+        raise BadRequest(f"the spec is invalid: {sentence(causes_of(error) or ())}") from error

@@ -25,7 +25,7 @@ def routes(database: Database, settings: Settings) -> list[Route]:
 
     async def get_statistics(_: Call) -> Response:
         async with database.connection() as connection:
-            counts = await statistics.server(connection)
+            counts = await statistics.server_counts(connection)
         return json_response(ServerStats(**counts))
 
     return [

@@ -1,4 +1,4 @@
-"""Grafana's routes of alerting, which is not part of this product: reads find nothing, and writes are refused.
+"""Grafana's routes of alerting, which is not part of this product: reads return no objects, and writes are refused.
 
 Tools for backup and export read these lists first, and stop at any other status.
 """
@@ -110,7 +110,7 @@ def _other_routes(root: str, name: str) -> list[Route]:
         )
         for method, verb in _WRITES.items()
     ]
-    return [Route("GET", path, _get_nothing, SIGNED_IN, read), *writes]
+    return [Route("GET", path, _raise_not_found, SIGNED_IN, read), *writes]
 
 
 def _constant_handler(response: Response) -> Handler:
@@ -120,8 +120,8 @@ def _constant_handler(response: Response) -> Handler:
     return handler
 
 
-async def _get_nothing(call: Call) -> Response:
-    """Raise NotFound."""
+async def _raise_not_found(call: Call) -> Response:
+    """Raise NotFound for any path, because no object of alerting is stored."""
     raise NotFound(f"{call.path[:200]} not found. {_REFUSAL}")
 
 

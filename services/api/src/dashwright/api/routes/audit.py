@@ -24,8 +24,8 @@ _QUERY_PARAMETERS: Final = {
     "object": "the object, such as org:5",
     "outcome": ", ".join(Outcome),
     "requestId": "the id of the request",
-    "orgId": "the organization concerned; only server admins may name another than their own, and see all without it",
-    "before": "the next of the previous page",
+    "orgId": "the organization of the events, by default the caller's own, or all for server admins. Only they may name another one",
+    "before": "the value `next` of the previous page",
     "limit": f"events on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
 }
 

@@ -47,8 +47,8 @@ async def find(database: Database, call: Call, action: str) -> StoredDataSource:
     """Return the data source that the path names by ``uid``, ``id`` or ``name``.
 
     Raises BadRequest for an invalid id, Forbidden if the caller may not do ``action`` on the data source, and NotFound
-    for an unknown data source. If the caller may not do ``action`` on all data sources, an unknown one is Forbidden,
-    too.
+    for an unknown data source. For an unknown data source, Forbidden has precedence: the caller needs the permission on
+    the uid in the path, or on all data sources if the path has no uid.
     """
     parameters, org_id = call.parameters, call.identity.org_id
     data_source_id = call.path_integer("id", "id is invalid") if "id" in parameters else None

@@ -24,6 +24,7 @@ from dashwright.common.media import ranges
 
 _TAG: Final = "discovery"
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+#: Versions of the aggregated document.
 _META_VERSIONS: Final = ("v2", "v2beta1")
 #: Clients cache the documents, and ask before each use whether they have changed.
 _HEADERS: Final = {"Vary": "Accept", "Cache-Control": "no-cache"}

@@ -129,7 +129,7 @@ def _routes(
                 responses={200: list[MemberShape]},
                 query={
                     "query": _QUERY_TEXT,
-                    "limit": f"the most members to return, by default {_MAX_MEMBERS}",
+                    "limit": f"maximum number of members, by default {_MAX_MEMBERS}",
                     "accesscontrol": _ACCESS_CONTROL_TEXT,
                 },
                 parameters={**org_parameter, "limit": int, "accesscontrol": bool},
@@ -148,7 +148,7 @@ def _routes(
                 responses={200: MemberPage},
                 query={
                     "query": _QUERY_TEXT,
-                    "page": "from 1",
+                    "page": "number of the page, from 1",
                     "perpage": f"members on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
                     "accesscontrol": _ACCESS_CONTROL_TEXT,
                 },
@@ -224,7 +224,7 @@ def _lookup_route(database: Database) -> Route:
             "members for a lookup by name",
             TAG,
             responses={200: list[MemberMatch]},
-            query={"query": _QUERY_TEXT, "limit": f"the most members to return, by default {_MAX_LOOKUP_MEMBERS}"},
+            query={"query": _QUERY_TEXT, "limit": f"maximum number of members, by default {_MAX_LOOKUP_MEMBERS}"},
             parameters={"limit": int},
         ),
     )

@@ -21,7 +21,7 @@ _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _LIST_QUERY: Final = {
     "query": "text in the name, ignoring case",
     "name": "the exact name",
-    "page": "from 0",
+    "page": "number of the page, from 0",
     "perpage": f"organizations on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
 }
 

@@ -24,15 +24,15 @@ _QUERY: Final = {
 
 def routes(*, reported_version: str) -> list[Route]:
     """Return the routes. ``reported_version`` is the version of Grafana that the API reports to clients."""
-    items, names = _plugins(reported_version)
+    items, shapes_by_name = _plugins(reported_version)
 
     async def list_all(call: Call) -> Response:
         has_match = "0" not in (call.query.get("core"), call.query.get("enabled"))
-        wanted_type = call.query.get("type") or None
-        return json_response([item for item in items if has_match and wanted_type in (None, item.type)])
+        requested_type = call.query.get("type") or None
+        return json_response([item for item in items if has_match and requested_type in (None, item.type)])
 
     async def get_settings(call: Call) -> Response:
-        shape = names.get(call.parameters["id"])
+        shape = shapes_by_name.get(call.parameters["id"])
         if shape is None:
             raise NotFound("Plugin not found, no installed plugin with that id")
         return json_response(shape)
@@ -54,26 +54,28 @@ def routes(*, reported_version: str) -> list[Route]:
 @cache
 def _plugins(version: str) -> tuple[list[PluginItem], dict[str, PluginShape]]:
     """Return the list of all types by name, and each type by its id and its aliases."""
-    heads = [
-        *(_data_source_head(source_type, version) for source_type in SUPPORTED_TYPES),
-        *(_panel_head(panel_type, version) for panel_type in DRAWN_TYPES),
+    common_members = [
+        *(_data_source_members(source_type, version) for source_type in SUPPORTED_TYPES),
+        *(_panel_members(panel_type, version) for panel_type in DRAWN_TYPES),
     ]
-    heads.sort(key=lambda head: str(head["name"]).lower())
-    items = [PluginItem(**head, category=_CATEGORIES.get(head["id"], "")) for head in heads]
-    shapes_by_id = {head["id"]: _shape(head) for head in heads}
-    names = {alias: shapes_by_id[source_type.id] for source_type in SUPPORTED_TYPES for alias in source_type.aliases}
-    return items, names | shapes_by_id
+    common_members.sort(key=lambda members: str(members["name"]).lower())
+    items = [PluginItem(**members, category=_CATEGORIES.get(members["id"], "")) for members in common_members]
+    shapes_by_id = {members["id"]: _shape(members) for members in common_members}
+    shapes_by_alias = {alias: shapes_by_id[source.id] for source in SUPPORTED_TYPES for alias in source.aliases}
+    return items, shapes_by_alias | shapes_by_id
 
 
-def _data_source_head(source_type: DataSourceType, version: str) -> dict[str, Any]:
-    return _head(source_type.id, source_type.name, "datasource", f"Data sources of the type {source_type.name}", source_type.logo, version)
+def _data_source_members(source_type: DataSourceType, version: str) -> dict[str, Any]:
+    return _common_members(
+        source_type.id, source_type.name, "datasource", f"Data sources of the type {source_type.name}", source_type.logo, version
+    )
 
 
-def _panel_head(panel_type: PanelType, version: str) -> dict[str, Any]:
-    return _head(panel_type.id, panel_type.name, "panel", panel_type.description, DEFAULT_LOGO, version)
+def _panel_members(panel_type: PanelType, version: str) -> dict[str, Any]:
+    return _common_members(panel_type.id, panel_type.name, "panel", panel_type.description, DEFAULT_LOGO, version)
 
 
-def _head(id_: str, name: str, type_: str, description: str, logo: str, version: str) -> dict[str, Any]:
+def _common_members(id_: str, name: str, type_: str, description: str, logo: str, version: str) -> dict[str, Any]:
     """Return the members of a type that the list and its settings have in common."""
     info = PluginInfo(
         description=description,
@@ -85,5 +87,5 @@ def _head(id_: str, name: str, type_: str, description: str, logo: str, version:
     return {"name": name, "type": type_, "id": id_, "info": info, "default_nav_url": f"/plugins/{id_}/"}
 
 
-def _shape(head: dict[str, Any]) -> PluginShape:
-    return PluginShape(**head, module=f"core:plugin/{head['id']}", base_url=f"public/plugins/{head['id']}")
+def _shape(common_members: dict[str, Any]) -> PluginShape:
+    return PluginShape(**common_members, module=f"core:plugin/{common_members['id']}", base_url=f"public/plugins/{common_members['id']}")

@@ -32,7 +32,7 @@ _VERSION: Final = "v0alpha1"
 _ALL: Final = "*"
 _ROOT: Final = "general"
 _TYPES: Final = {name: kind.plural for kind in (DASHBOARD, FOLDER) for name in (kind.singular, kind.plural)}
-"""The plurals of the kinds by the values of the parameter ``type``: both numbers, as in Grafana."""
+"""The plurals of the kinds by the values of the parameter ``type``, in the singular and the plural, as in Grafana."""
 _PAGE_SIZE: Final = 50
 _MAX_PAGE_SIZE: Final = 1000
 _MAX_OFFSET: Final = 1_000_000_000
@@ -60,7 +60,7 @@ _QUERY: Final = {
     "sort": "title, or -title for the descending order",
     "limit": f"hits on a page, by default {_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
     "offset": "the number of hits to skip",
-    "page": "from 1, instead of an offset",
+    "page": "number of the page, from 1, instead of an offset",
     "field": "has no effect: hits have all fields that are stored next to the bodies",
 }
 _PARAMETER_TYPES: Final[Mapping[str, Any]] = {

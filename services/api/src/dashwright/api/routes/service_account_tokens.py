@@ -17,6 +17,7 @@ from dashwright.common.database.pool import Database
 TAG: Final = "service_accounts"
 _READ_PERMISSION, _WRITE_PERMISSION = "serviceaccounts:read", "serviceaccounts:write"
 _EXPIRES_SOON_SECONDS: Final = 7 * 86_400
+"""Remaining life below which the view of a token has the seconds until its expiration, as in Grafana."""
 
 
 def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:

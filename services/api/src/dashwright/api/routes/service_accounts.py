@@ -37,7 +37,7 @@ _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _READ_PERMISSION, _WRITE_PERMISSION, _DELETE_PERMISSION = "serviceaccounts:read", "serviceaccounts:write", "serviceaccounts:delete"
 _SEARCH_QUERY: Final = {
     "query": "text in name, login or e-mail, ignoring case",
-    "page": "from 1",
+    "page": "number of the page, from 1",
     "perpage": f"accounts on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
     "disabled": "disabled accounts only",
     "expiredTokens": "accounts with an expired token only",

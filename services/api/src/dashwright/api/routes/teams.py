@@ -217,7 +217,7 @@ def routes(database: Database, transactions: RightsTransactions) -> list[Route]:
         query={
             "query": "part of the name",
             "name": "the exact name",
-            "page": "from 1",
+            "page": "number of the page, from 1",
             "perpage": "teams on a page, by default 1000, at most 5000",
             **access_query,
         },

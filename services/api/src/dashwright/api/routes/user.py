@@ -1,6 +1,6 @@
 """Routes of the caller's own user: profile, organizations, password and stars.
 
-Most are for users only: the API returns 403 to keys and tokens.
+Most routes are for users only: the API returns 403 to keys and tokens.
 """
 
 from typing import Final
@@ -99,6 +99,7 @@ def routes(database: Database, users: Users, throttle: LoginThrottle, policy: Ac
 
     async def unstar(call: Call) -> Response:
         user_id = require_account_id(call, account_data="stars")
+        # A star can be removed by uid even if the dashboard was deleted, or if the caller may no longer read it.
         dashboard_uid = call.parameters["uid"] if "uid" in call.parameters else await readable_dashboard_uid(call)
         async with database.transaction() as connection:
             await persons.remove_star(connection, user_id, call.identity.org_id, dashboard_uid)

@@ -24,7 +24,7 @@ _USER_SCOPE: Final = "global.users:{id}"
 _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _LIST_QUERY: Final = {
     "query": "text in login, e-mail or name, ignoring case",
-    "page": "from 1",
+    "page": "number of the page, from 1",
     "perpage": f"users on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
 }
 _PAGING_PARAMETERS: Final[dict[str, type]] = {"page": int, "perpage": int}

@@ -56,7 +56,7 @@ async def tree(connection: Connection, namespace: str) -> AccessTree:
 
 
 async def find(connection: Connection, kind: Kind, namespace: str, name: str, numeric_id: int | None = None) -> ProtectedObject | None:
-    """Return the object with a name, or with ``numeric_id`` if there is one; None for an unknown object."""
+    """Return the object with the numeric id, or with the name if ``numeric_id`` is None. Returns None for an unknown object."""
     row = await connection.fetchrow(_sql.find, namespace, kind.group, kind.plural, name, numeric_id)
     return None if row is None else ProtectedObject(**row)
 
@@ -115,7 +115,7 @@ async def replace(connection: Connection, kind: Kind, namespace: str, target: Pr
         "roles": [None if rule.role is None else rule.role.value for rule in new_rules],
         "levels": [int(rule.level) for rule in new_rules],
     }
-    # The list has a row of its own, because an empty list differs from none.
+    # The list has a row of its own, because an object with an empty list differs from an object without a list.
     await connection.execute(_sql.put_list, target.uid, namespace, kind.plural, target.name)
     await connection.execute(*_sql.bind("delete_all_except", uid=target.uid, **columns))
     await connection.execute(*_sql.bind("insert", uid=target.uid, **columns))

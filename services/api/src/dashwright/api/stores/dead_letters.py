@@ -27,7 +27,7 @@ REPLAYABLE_LABEL: Final = f"{DEAD_LETTER.group}/replayable"
 SERVER_LABEL: Final = f"{DEAD_LETTER.group}/server-only"
 _MAX_LABEL_LENGTH: Final = 63
 _SERVER_NAMESPACE: Final = namespace_of(1)
-"""The namespace of letters that only server administrators may see."""
+"""The namespace of letters that only server admins may see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class StoredDeadLetter:
     uid: uuid.UUID
     name: str
     namespace: str
-    server_only: bool  #: Only server administrators may see the letter.
+    server_only: bool  #: True if only server admins may see the letter.
     routing_key: str
     exchange: str
     queue: str
@@ -161,8 +161,8 @@ class StoredDeadLetter:
 
     def encode(self) -> bytes:
         """Return the letter as JSON."""
-        head = f'{{"kind":"{DEAD_LETTER.kind}","apiVersion":"{DEAD_LETTER.api_version()}"'
-        return f'{head},"metadata":{self.metadata},"spec":{self.spec},"status":{self.status}}}'.encode()
+        type_members = f'{{"kind":"{DEAD_LETTER.kind}","apiVersion":"{DEAD_LETTER.api_version()}"'
+        return f'{type_members},"metadata":{self.metadata},"spec":{self.spec},"status":{self.status}}}'.encode()
 
     def with_body(self, body: bytes) -> "StoredDeadLetter":
         """Return the letter with its body."""
@@ -179,7 +179,7 @@ class LetterPage(NamedTuple):
 async def insert(connection: Connection, letter: NewDeadLetter) -> bool:
     """Store a letter, and return False if it is stored already. Requires a transaction.
 
-    A letter whose organization is unknown is stored in the default namespace for server administrators only.
+    A letter whose organization is unknown is stored in the default namespace, where only server admins may see it.
     """
     org_id = org_of(letter.namespace)
     has_organization = org_id is not None and await orgs.lock(connection, org_id)
@@ -208,7 +208,10 @@ async def insert(connection: Connection, letter: NewDeadLetter) -> bool:
 
 
 async def page(connection: Connection, namespace: str, *, after: str, limit: int, with_server_letters: bool) -> LetterPage:
-    """Return the letters of a namespace whose names come after ``after``, without bodies."""
+    """Return the letters of a namespace whose names come after ``after``, without bodies.
+
+    ``with_server_letters`` includes the letters that only server admins may see.
+    """
     query = _sql.bind("page", namespace=namespace, after=after, limit=limit + 1, with_server_letters=with_server_letters)
     rows = await connection.fetch(*query)
     return LetterPage([_letter(row) for row in rows[:limit]], len(rows) <= limit)
@@ -221,7 +224,7 @@ async def with_bodies(connection: Connection, letters: Sequence[StoredDeadLetter
 
 
 async def get(connection: Connection, namespace: str, name: str, *, with_server_letters: bool, lock: bool = False) -> StoredDeadLetter:
-    """Return a letter with its body, with ``lock`` until the end of the transaction. Raises NotFound."""
+    """Return a letter with its body. ``lock`` locks the letter until the transaction ends. Raises NotFound."""
     query = _sql.bind("lock" if lock else "find", namespace=namespace, name=name, with_server_letters=with_server_letters)
     row = await connection.fetchrow(*query)
     letters = [] if row is None else await with_bodies(connection, [_letter(row)])

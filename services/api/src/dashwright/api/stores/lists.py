@@ -48,11 +48,11 @@ async def page(
 ) -> Slice:
     """Return at most ``limit`` objects as they were at resource version ``version``, sorted by name, after the name ``after``.
 
-    ``labels`` are requirements (key, ``in`` | ``notin`` | ``exists`` | ``absent``, values). Objects are filtered by the other
-    parameters, too; None and empty parameters do not filter.
+    ``labels`` are requirements (key, ``in`` | ``notin`` | ``exists`` | ``absent``, values). ``name``, ``excluded_names``,
+    ``numeric_id`` and ``scope`` filter the objects, too; None and empty values do not filter.
 
     ``max_body_bytes`` limits the bytes of bodies that are read with the page; ``read_bodies`` reads the other bodies. None reads
-    all bodies. Without ``with_bodies``, none is read.
+    all bodies. If ``with_bodies`` is false, no body is read.
 
     Raises Gone if the change feed no longer reaches back to that version.
     """

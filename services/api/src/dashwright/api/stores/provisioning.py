@@ -33,5 +33,5 @@ async def list_all(connection: Connection) -> Sequence[ProvisionedRepository]:
 
 
 def lock(database: Database) -> "AbstractAsyncContextManager[Connection | None]":
-    """Yield a connection that holds the lock of provisioning, or None if another gateway holds the lock."""
+    """Return a context manager of the connection that holds the lock of provisioning; None if another gateway holds the lock."""
     return session_lock(database, acquire=_sql.try_lock, release=_sql.release_lock)

@@ -117,6 +117,6 @@ async def delete(connection: Connection, owner: HistoryOwner, uid: str) -> int |
 
 
 async def delete_old(connection: Connection, before: datetime, *, limit: int) -> int:
-    """Delete at most ``limit`` entries without a star from before a time, and return their number."""
-    number: int = await connection.fetchval(_sql.delete_old, before, limit)
-    return number
+    """Delete at most ``limit`` entries that are older than a time and have no star, and return their number."""
+    count: int = await connection.fetchval(_sql.delete_old, before, limit)
+    return count

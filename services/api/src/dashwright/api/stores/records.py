@@ -40,7 +40,7 @@ class StoredRecord:
     kind: Kind
     org_id: int
     name: str
-    #: The id in the classic API; None: it has none.
+    #: The numeric id in the classic API; None for preferences.
     number: int | None
     created: datetime
     updated: datetime
@@ -90,8 +90,8 @@ class StoredRecord:
 
     def encode(self) -> bytes:
         """Return the record as JSON."""
-        head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version()}","metadata":{self.metadata},"spec":{self.spec}'
-        return (head + ("}" if self.status is None else f',"status":{self.status}}}')).encode()
+        members = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version()}","metadata":{self.metadata},"spec":{self.spec}'
+        return (members + ("}" if self.status is None else f',"status":{self.status}}}')).encode()
 
 
 class RecordPage(NamedTuple):

@@ -99,8 +99,8 @@ async def insert_skipping_taken(
 ) -> Mapping[str, int]:
     """Insert accounts, and return the ids of the inserted ones by login.
 
-    Logins that are in use are skipped. If two logins differ only in letter case, the second one is skipped. The inserted accounts
-    become members of the organization by ``insert_roles``.
+    Logins that are in use are skipped. If two logins differ only in letter case, the second one is skipped. Call
+    ``insert_roles`` next: it makes the accounts members of the organization.
     """
     rows = await connection.fetch(_sql.insert_skipping_taken, org_id, list(names_by_login), list(names_by_login.values()), is_disabled)
     return {row["login"]: row["id"] for row in rows}

@@ -31,8 +31,8 @@ async def touch_path(connection: Connection, org_id: int, path: str, *, now: dat
 
 async def count(connection: Connection, org_id: int) -> int:
     """Return the number of short URLs of an organization."""
-    number: int = await connection.fetchval(_sql.count, org_id)
-    return number
+    url_count: int = await connection.fetchval(_sql.count, org_id)
+    return url_count
 
 
 async def insert(connection: Connection, org_id: int, uid: str, user_id: int, path: str, *, now: datetime) -> None:
@@ -53,5 +53,5 @@ async def touch(connection: Connection, org_id: int, uid: str, *, now: datetime)
 
 async def delete_unused(connection: Connection, before: datetime, *, limit: int) -> int:
     """Delete at most ``limit`` short URLs that were last used before a time, and return their number."""
-    number: int = await connection.fetchval(_sql.delete_unused, before, limit)
-    return number
+    deleted_count: int = await connection.fetchval(_sql.delete_unused, before, limit)
+    return deleted_count

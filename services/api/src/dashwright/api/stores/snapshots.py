@@ -49,8 +49,8 @@ async def lock(connection: Connection, org_id: int) -> None:
 
 async def count(connection: Connection, org_id: int, *, now: datetime) -> int:
     """Return the number of unexpired snapshots of an organization."""
-    number: int = await connection.fetchval(_sql.count, org_id, now)
-    return number
+    snapshot_count: int = await connection.fetchval(_sql.count, org_id, now)
+    return snapshot_count
 
 
 async def insert(
@@ -102,5 +102,5 @@ async def delete(connection: Connection, snapshot_id: int) -> bool:
 
 async def delete_expired(connection: Connection, *, now: datetime, limit: int) -> int:
     """Delete at most ``limit`` expired snapshots and return their number."""
-    number: int = await connection.fetchval(_sql.delete_expired, now, limit)
-    return number
+    deleted_count: int = await connection.fetchval(_sql.delete_expired, now, limit)
+    return deleted_count

@@ -8,8 +8,8 @@ from dashwright.common.database.queries import load
 _sql = load(__package__, "statistics.sql")
 
 
-async def server(connection: Connection) -> Mapping[str, int]:
-    """Return all counts, by column name."""
+async def server_counts(connection: Connection) -> Mapping[str, int]:
+    """Return the counts of the whole server, by column name."""
     row = await connection.fetchrow(_sql.server)
     assert row is not None
     return dict(row)

@@ -66,6 +66,7 @@ class TitleQuery:
     include_folders: bool = True
     #: A part of the title.
     containing: str = ""
+    #: Names of objects, which are their uids in the classic API.
     names: Collection[str] = ()
     #: Numeric ids in the classic API.
     numbers: Collection[int] = ()

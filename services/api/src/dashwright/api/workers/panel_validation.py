@@ -35,6 +35,7 @@ _MAX_GROUP: Final = 64
 _MAX_GROUPED_BYTES: Final = 16_384
 """Maximum size in bytes of a panel that is validated together with others. A larger panel is sent alone."""
 
+#: The faults of one panel. Each has the members ``pointer``, a JSON pointer, and ``message``.
 _Faults = list[dict[str, str]]
 
 
@@ -52,7 +53,7 @@ class PanelValidationClient:
         self._limiter = FairLimiter(_MAX_CONCURRENT, waiting=_MAX_WAITING, seconds=_TIMEOUT_SECONDS, subject="panels to validate")
         #: Panels that wait, by organization id. An organization without any has no group.
         self._groups: dict[int, GroupCommit[bytes, _Faults]] = {}
-        #: A time of the event loop's clock.
+        #: The time of the event loop's clock until which panels are accepted without validation.
         self._paused_until = 0.0
 
     async def check(self, org_id: int, submission: EvaluationSubmission) -> None:
@@ -79,23 +80,24 @@ class PanelValidationClient:
                 self._groups.pop(org_id, None)
 
     async def _validate(self, org_id: int, bodies: Sequence[bytes]) -> Sequence[_Faults]:
-        """Return the faults of each panel, or none if no worker validates them."""
+        """Return the faults of each panel. The lists are empty if no worker validates the panels."""
         distinct = [*dict.fromkeys(bodies)]
         faults = dict(zip(distinct, await self._validate_distinct(org_id, distinct), strict=True))
         return [faults[body] for body in bodies]
 
     async def _validate_distinct(self, org_id: int, bodies: Sequence[bytes]) -> Sequence[_Faults]:
         loop = asyncio.get_running_loop()
-        unknown: Sequence[_Faults] = [[] for _ in bodies]
+        without_faults: Sequence[_Faults] = [[] for _ in bodies]
         if loop.time() < self._paused_until:
-            return unknown
+            return without_faults
         headers = QueryContext(QueryEndpoint.VALIDATIONS, org_id=org_id).headers()
         try:
             async with self._limiter.slot(org_id):
                 await self._broker.check()  # Fails immediately without a broker, where the call would wait for its timeout.
                 response = await self._rpc.call(self._queue, b"\n".join(bodies), timeout=_TIMEOUT_SECONDS, headers=headers)
                 lines = (await response.read()).split(b"\n")
-                return [orjson.loads(line).get("faults", []) if line else [] for line in lines] if len(lines) == len(bodies) else unknown
+                if len(lines) == len(bodies):
+                    return [orjson.loads(line).get("faults", []) if line else [] for line in lines]
         except (TooManyRequests, BadRequest) as error:
             # A full limiter does not mean that the worker is unavailable, so the next panel is tried. A worker of the previous
             # version refuses requests with several panels.
@@ -103,7 +105,7 @@ class PanelValidationClient:
         except (Unavailable, DeadlineExceeded) as error:
             self._paused_until = loop.time() + _PAUSE_SECONDS
             log.info("panels_not_validated", panels=len(bodies), error=error.message)
-        return unknown
+        return without_faults
 
 
 def _field_path(pointer: str, spec: EvaluationSpec) -> str:

@@ -26,7 +26,7 @@ class Decision:
 
 
 def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spec: RepositorySpec) -> Decision:
-    """Return the decision on a delivery to the repository ``name``. ``host_event`` is the event by the host's name.
+    """Return the decision on a delivery to the repository ``name``. ``host_event`` is the host's name of the event.
 
     Raises BadRequest for a malformed event, or an event of another repository.
     """

@@ -103,6 +103,7 @@ def read_declaration(file: str, document: Any) -> Declaration:
 
 
 def _complete_secure(tree: Mapping[str, Any]) -> Any:
+    """Return the member ``secure`` of a declaration, extended by the removal of each secret that is not declared."""
     secure, spec = tree.get("secure") or {}, tree.get("spec")
     if not isinstance(secure, dict):
         return secure

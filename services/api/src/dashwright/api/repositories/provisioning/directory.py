@@ -48,7 +48,7 @@ class DeclaredState:
 
 
 def read_declared_state(root: Path, environment: Mapping[str, str]) -> DeclaredState:
-    """Return the declarations in the files of a directory, in the order of their paths. Files have faults instead of raising errors."""
+    """Return the declarations in the files of a directory, in the order of their paths. Faults of files are returned, too."""
     faults: list[ProvisioningFault] = []
     declarations: dict[tuple[str, str], Declaration] = {}
     expanded: list[Declaration] = []

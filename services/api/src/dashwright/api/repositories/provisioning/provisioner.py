@@ -33,8 +33,8 @@ _FIELD_MANAGER: Final = "provisioning"
 
 
 @dataclass(frozen=True, slots=True)
-class _Applied:
-    """A declaration that was applied, and the state of its repository since then."""
+class _AppliedState:
+    """The fingerprint of an applied declaration, and the uid and generation of the stored repository."""
 
     fingerprint: str
     uid: uuid.UUID
@@ -51,7 +51,7 @@ class RepositoryProvisioner:
         self._directory = directory
         self._writer = writer
         self._environment = environment
-        self._applied: dict[tuple[str, str], _Applied] = {}
+        self._applied: dict[tuple[str, str], _AppliedState] = {}
         self._undeclared: frozenset[uuid.UUID] = frozenset()
         self._reported_faults: frozenset[ProvisioningFault] = frozenset()
 
@@ -102,7 +102,7 @@ class RepositoryProvisioner:
     async def _apply(self, connection: Connection, declaration: Declaration, stored: ProvisionedRepository | None) -> None:
         """Create or update the declared repository unless it is up to date. Raises the errors of the writer."""
         fingerprint = declaration.fingerprint()
-        if stored is not None and self._applied.get(declaration.key) == _Applied(fingerprint, stored.uid, stored.generation):
+        if stored is not None and self._applied.get(declaration.key) == _AppliedState(fingerprint, stored.uid, stored.generation):
             return
         org_id = _org_id(declaration.namespace)
         if await orgs.get(connection, org_id) is None:
@@ -118,7 +118,7 @@ class RepositoryProvisioner:
             written_object, warnings, outcome = result.stored_object, result.warnings, "updated" if result.is_changed else ""
         except NotFound:
             written_object, warnings, outcome = await self._writer.create(desired, context), desired.warnings, "created"
-        self._applied[declaration.key] = _Applied(fingerprint, written_object.uid, written_object.generation)
+        self._applied[declaration.key] = _AppliedState(fingerprint, written_object.uid, written_object.generation)
         for warning in warnings:
             log.warning(
                 "provisioning_warning",
@@ -131,7 +131,10 @@ class RepositoryProvisioner:
             _log_change(outcome, declaration.namespace, declaration.name, declaration.file)
 
     def _report(self, faults: Collection[ProvisioningFault], withheld: Collection[ProvisionedRepository]) -> None:
-        """Log the faults that the previous read did not have, and set the metric. ``withheld`` would be deleted without the faults."""
+        """Log the faults that the previous read did not have, and set the metric.
+
+        ``withheld`` has the repositories that would be deleted if no file had a fault.
+        """
         current_faults = frozenset(faults)
         for fault in faults:
             if fault not in self._reported_faults:

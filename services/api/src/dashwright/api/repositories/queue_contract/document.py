@@ -113,7 +113,7 @@ def _batch_items() -> Schema:
         "address": "submit.{namespace}",
         "title": "Items of batches",
         "description": (
-            f"Submissions with the header `{BATCH_NAME}`, published as the others. A message has one item or a list of at most "
+            f"Submissions with the header `{BATCH_NAME}`, published like other submissions. A message has one item or a list of at most "
             f"{MAX_ITEMS:,}. A batch that does not exist is created. Messages may overtake each other, so wait for the reply to a Batch "
             "before you publish its items."
         ),
@@ -130,7 +130,7 @@ def _replies() -> Schema:
         "title": "Replies",
         "description": (
             "The queue that `reply_to` of the submission names: an exclusive queue of the client, or RabbitMQ's direct reply-to "
-            "(`amq.rabbitmq.reply-to`). There is one reply to each submission, and none without `reply_to`. "
+            "(`amq.rabbitmq.reply-to`). Each submission with `reply_to` has one reply. "
             "Results of items are sent there, too, if their submission requested them."
         ),
         "messages": _channel_messages(
@@ -235,7 +235,7 @@ def _messages() -> Schema:
             **_reply("BatchItemResult", "The result of an item", event_schemas.RESULT, event_schemas.RESULT_EXAMPLES),
             "headers": _strings(**{BATCH_NAME: "The name of the batch"}),
             "x-amqp-properties": _strings(
-                message_id="The same in each repetition, and another one after a retry",
+                message_id="The same if the message is sent again, and another one after a retry of the item",
                 correlation_id="The `correlation_id` of the submission",
             ),
         },
@@ -294,8 +294,8 @@ def _message_parts() -> dict[str, Schema]:
         "RefusedSubmissionHeaders": _strings(
             **{
                 message.REASON: "Why the submission was refused",
-                message.ORIGIN_QUEUE: "The queue in which it was",
-                message.ORIGIN_EXCHANGE: "The exchange to which it was published",
+                message.ORIGIN_QUEUE: "The queue from which the submission was refused",
+                message.ORIGIN_EXCHANGE: "The exchange to which the submission was published",
             }
         ),
     }
@@ -307,7 +307,7 @@ def _submission_properties() -> Schema:
         reply_to="The queue to which the reply is sent. Without it, a refused submission is kept in the queue of refused submissions",
         correlation_id="An id that the reply repeats",
     )
-    text = "The priority of the jobs, from 1 to 5, the most urgent. Higher values count as 5, and none or 0 as 3"
+    text = "The priority of the jobs, from 1 to 5 (the most urgent). A higher value counts as 5; 0 or a missing priority counts as 3"
     properties["properties"]["priority"] = {"type": "integer", "minimum": 0, "maximum": 255, "description": text}
     return properties
 
@@ -315,13 +315,13 @@ def _submission_properties() -> Schema:
 def _batch_item_headers() -> Schema:
     headers = _strings(**_SUBMISSION_HEADERS, **{BATCH_NAME: "The name of the batch"})
     headers["properties"] |= {
-        CLOSE: _true("The batch is closed after these items. Messages that arrive later are accepted until it has ended"),
-        ITEM_RESULTS: _true("A message with the result of each of these items is sent to `reply_to`, with the `correlation_id`"),
+        CLOSE: _boolean("The batch is closed after these items. Messages that arrive later are accepted until it has ended"),
+        ITEM_RESULTS: _boolean("A message with the result of each of these items is sent to `reply_to`, with the `correlation_id`"),
     }
     return {**headers, "required": [BATCH_NAME]}
 
 
-def _true(description: str) -> Schema:
+def _boolean(description: str) -> Schema:
     return {"type": ["boolean", "string"], "enum": [True, False, "true", "false"], "description": description}
 
 

@@ -101,7 +101,7 @@ def event_schemas() -> dict[str, Schema]:
     }
     members: dict[str, Any] = {
         "specversion": {"type": "string", "const": "1.0"},
-        "id": {**_TEXT, "description": "The same in each repetition, and another one for each end of the batch"},
+        "id": {**_TEXT, "description": "The same if the event is sent again, and another one if the batch ends again"},
         "source": {**_TEXT, "description": "The path of the batch"},
         "type": {"type": "string", "const": "io.dashwright.batch.finished"},
         "subject": {**_TEXT, "description": "The name of the batch"},

@@ -166,7 +166,7 @@ def _metadata_schemas(model_schema: Schema) -> dict[str, Schema]:
         members = {name: described[name] if name in _STORED_METADATA else ignored for name in known_names}
         members["namespace"] = {**described["namespace"], "description": "The namespace of the routing key; may be missing"}
         return {
-            "description": f"What is kept with the object. Labels, and annotations, have at most {limit} characters",
+            "description": f"What is kept with the object. Its labels, and its annotations, have at most {limit} characters in total",
             "type": "object",
             "properties": members | properties,
             "additionalProperties": False,
@@ -175,7 +175,7 @@ def _metadata_schemas(model_schema: Schema) -> dict[str, Schema]:
     job_name = {"type": "string", "maxLength": 0, "description": "Must be missing or empty: the name is generated"}
     prefix = described["generateName"]
     evaluation = metadata(EVALUATION, name={**described["name"], **_NAME})
-    # The prefix does not matter if there is a name.
+    # The server ignores the prefix of an evaluation that has a name.
     named_schema = {"required": ["name"], "properties": {"name": {"minLength": 1}}}
     evaluation["anyOf"] = [named_schema, {"properties": {"generateName": dict(_GENERATED_NAME)}}]
     return {

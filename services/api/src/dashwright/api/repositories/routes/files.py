@@ -147,7 +147,7 @@ _GET_OPERATION: Final = Operation(
     query={"ref": _REF, "skipDryRun": _SKIP_DRY_RUN},
     parameters=_PARAMETER_TYPES,
     errors=(404, 422, 424),
-    description="Requires the right to read the objects in the file; for a text (.md) to read the dashboards next to it. A directory, and "
+    description="Requires the right to read the objects in the file, or for a text (.md) the dashboards next to it. A directory, and "
     "a file in a directory that was not synced yet, require repositories:write.",
 )
 _CREATE_OPERATION: Final = Operation(
@@ -159,7 +159,8 @@ _CREATE_OPERATION: Final = Operation(
     query={**_CHANGE_QUERY, "originalPath": "a file or directory to move here; without a body its content is kept"},
     parameters=_PARAMETER_TYPES,
     errors=_CHANGE_ERRORS,
-    description="JSON or YAML, regardless of the Content-Type. Requires the rights on every object that it creates, changes or deletes.",
+    description="JSON or YAML, regardless of the Content-Type. "
+    "Requires the rights on every object that the request creates, changes or deletes.",
 )
 _REPLACE_OPERATION: Final = Operation(
     "replaceRepositoryFile",
@@ -170,7 +171,7 @@ _REPLACE_OPERATION: Final = Operation(
     query=_CHANGE_QUERY,
     parameters=_PARAMETER_TYPES,
     errors=_CHANGE_ERRORS,
-    description="JSON or YAML, regardless of the Content-Type. Requires the rights on every object that it changes.",
+    description="JSON or YAML, regardless of the Content-Type. Requires the rights on every object that the file changes.",
 )
 _DELETE_OPERATION: Final = Operation(
     "deleteRepositoryFile",
@@ -180,7 +181,7 @@ _DELETE_OPERATION: Final = Operation(
     query=_CHANGE_QUERY,
     parameters=_PARAMETER_TYPES,
     errors=_CHANGE_ERRORS,
-    description="Requires the right to delete every object in it.",
+    description="Requires the right to delete every object in the file or directory.",
 )
 
 

@@ -116,7 +116,7 @@ def routes(jobs: Jobs, repository_client: RepositoryClient) -> list[Route]:
 async def plan_response(call: Call, repository_client: RepositoryClient, ref: str) -> Response:
     """Return the plan of a sync to the commit or branch ``ref``, or to the repository's own branch if ``ref`` is empty.
 
-    Only callers with write access to the repository see the affected objects; others see counts.
+    Only callers with write access to the repository see the affected objects; other callers see counts.
     """
     includes_items = call.authorized_identity.may("repositories:write")
     request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=includes_items)

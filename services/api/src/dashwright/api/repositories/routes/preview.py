@@ -1,4 +1,4 @@
-"""``GET /preview/{repository}/{path}``: a page with the changes by a dashboard file at a branch or commit, and its pictures."""
+"""``GET /preview/{repository}/{path}``: a page that shows what a dashboard file at a branch or commit changes, with pictures."""
 
 import asyncio
 from collections import defaultdict
@@ -67,14 +67,16 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
                 return None, None
             return await outline_or_error(call.identity, await _body_of(spec, file.size), options, pictures)
 
-        (stored, stored_problem), (changed, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
+        (stored_outline, stored_problem), (outline_of_file, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
         address = PictureAddress(
             f"{_PICTURES}/{quote(file.repository, safe='')}/{quote(file.path)}",
             [*parameters, *([("ref", file.commit)] * bool(file.commit))],
         )
-        before, after = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored), Side(address, changed)
+        before, after = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored_outline), Side(address, outline_of_file)
         # If the file has no dashboard, the stored one is shown.
-        shown_outline, shown_address, problem = (after.outline, address, problem) if file.spec else (stored, before.address, stored_problem)
+        shown_outline, shown_address, problem = (
+            (after.outline, address, problem) if file.spec else (stored_outline, before.address, stored_problem)
+        )
         grid = grid_of(shown_outline, shown_address, theme=theme) if shown_outline else None
         paging = Paging.of(call.path, call.query.items(), number=page_number, item_count=len(changed_panels(comparison)), size=MAX_PANELS)
         changes = None

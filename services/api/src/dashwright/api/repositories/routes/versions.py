@@ -15,7 +15,7 @@ _ROOT: Final = f"/apis/{REPOSITORY.group}/"
 _PREFERRED_ROOT: Final = f"{_ROOT}{REPOSITORY.version}/"
 
 #: The start of a response body in the preferred version.
-_HEAD: Final = re.compile(rb'\{"kind":"\w+","apiVersion":"(' + re.escape(REPOSITORY.api_version().encode()) + rb')"')
+_BODY_START: Final = re.compile(rb'\{"kind":"\w+","apiVersion":"(' + re.escape(REPOSITORY.api_version().encode()) + rb')"')
 
 
 def in_each_version(routes: Sequence[Route]) -> list[Route]:
@@ -40,7 +40,7 @@ async def _handle(handler: Handler, call: Call) -> Response:
     """Handle a request, and name the version of its path at the start of the response."""
     response = await handler(call)
     # Handlers and the jobs worker write the preferred version. Only the start is replaced, because files can contain the same text.
-    if not isinstance(response.body, bytes) or (head := _HEAD.match(response.body)) is None:
+    if not isinstance(response.body, bytes) or (start := _BODY_START.match(response.body)) is None:
         return response
     api_version = REPOSITORY.api_version(version_of(call)).encode()
-    return response._replace(body=response.body[: head.start(1)] + api_version + response.body[head.end(1) :])
+    return response._replace(body=response.body[: start.start(1)] + api_version + response.body[start.end(1) :])

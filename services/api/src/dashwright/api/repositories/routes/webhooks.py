@@ -27,12 +27,12 @@ def routes(webhooks: Webhooks) -> list[Route]:
         # A git host may send any number of deliveries, and each reads the repository before its signature can be verified.
         set_connection_holder(client_network(call.address))
         deliveries = host_of_delivery(headers).deliveries
-        proof = _first(headers, deliveries.proof_headers)
+        proof = _first_value(headers, deliveries.proof_headers)
         if proof is None:
             raise Unauthorized("missing signature")
         target = await webhooks.find_target(call.parameters["namespace"], call.parameters["name"])
         media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        event, delivery_id = _first(headers, deliveries.event_headers) or "", _first(headers, deliveries.id_headers) or ""
+        event, delivery_id = _first_value(headers, deliveries.event_headers) or "", _first_value(headers, deliveries.id_headers) or ""
         delivery = Delivery(deliveries, event, delivery_id, proof, media_type, call.address, call.chunks())
         decision = await webhooks.accept(target, delivery, call.actor, dry_run=dry_run)
         response = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
@@ -51,8 +51,8 @@ def routes(webhooks: Webhooks) -> list[Route]:
     ]
 
 
-def _first(headers: Mapping[str, str], names: Sequence[str]) -> str | None:
-    """Return the first header of these names that is present."""
+def _first_value(headers: Mapping[str, str], names: Sequence[str]) -> str | None:
+    """Return the value of the first of these headers that is present, or None."""
     return next((headers[name] for name in names if name in headers), None)
 
 
@@ -64,7 +64,7 @@ _WEBHOOK_OPERATION: Final = Operation(
     query=descriptions.DRY_RUN_PARAMETER,
     parameters=descriptions.parameter_types(descriptions.DRY_RUN_PARAMETER),
     errors=(401, 409, 413, 422, 424),
-    description="Signed with the secret shared with the git host, by the header of the host: X-Hub-Signature-256, X-Gitea-Signature, "
-    "X-Forgejo-Signature, X-Hub-Signature or X-Gitlab-Token. JSON, or a form with a JSON payload. "
+    description="The request is signed with the secret that the webhook shares with the git host, in a header: "
+    "X-Hub-Signature-256, X-Gitea-Signature, X-Forgejo-Signature, X-Hub-Signature or X-Gitlab-Token. JSON, or a form with a JSON payload. "
     "Only queues a job: sync after a push to the repository's branch, pr after a pull request against it was opened or changed.",
 )

@@ -28,8 +28,8 @@ _MAX_IDS: Final = 10_000
 
 _ITEMS_QUERY: Final = {
     "state": "Only items in this state: pending, working, success, error or cancelled",
-    "limit": f"How many items a page has at most, by default {_DEFAULT_LIMIT}",
-    "continue": "The index with which the page begins, as the page before ended",
+    "limit": f"Maximum number of items on a page, by default {_DEFAULT_LIMIT}",
+    "continue": "The index of the first item of the page: the value continue of the previous page",
 }
 
 
@@ -89,7 +89,7 @@ def cancel_operation(target: Target) -> Operation:
 
 
 async def cancel(target: Target, services: Services, call: Call) -> Response:
-    """Have the batch cancelled, and respond with it."""
+    """Request the cancellation of the batch, and respond with the batch."""
     response_format = formats.format_of(call)
     batch = await services.batches.cancel(
         call.actor, call.parameters["namespace"], call.parameters["name"], dry_run=options.is_dry_run(call)

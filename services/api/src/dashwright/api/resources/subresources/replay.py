@@ -1,4 +1,4 @@
-"""The sub-resource ``replay`` of dead letters: it publishes the message of one letter, or of all selected letters, again."""
+"""The subresource ``replay`` of dead letters: it publishes the message of one letter, or of all selected letters, again."""
 
 from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.call import Call

@@ -18,10 +18,10 @@ from dashwright.common.stores import histories
 from dashwright.common.stores.histories import StoredVersion
 
 _QUERY: Final = {
-    "limit": "How many versions a page has at most",
-    "continue": "The token that the page before ended with",
-    "version": "The version to return whole, instead of the list",
-    "path": "The version, as the path below the name has it",
+    "limit": "Maximum number of versions on a page",
+    "continue": "The value metadata.continue of the previous page",
+    "version": "The number of a version, which is returned completely instead of the list",
+    "path": "The number of a version; used if the parameter version is missing",
 }
 
 

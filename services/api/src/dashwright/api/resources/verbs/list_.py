@@ -33,7 +33,7 @@ def all_namespaces_operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
-    """Respond with the objects of a namespace, or with the list that a special label selects."""
+    """Respond with the objects of a namespace, or with the history or trash that a label of the selector requests."""
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
     if selection.version_list is not None:
         return await history.history_response(target, services, call, selection)

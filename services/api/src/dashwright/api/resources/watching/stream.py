@@ -77,6 +77,10 @@ class Watch:
         start_version: int,
         index: int | None,
     ) -> None:
+        """Create the watch and add it to the feed.
+
+        ``index`` is the index of the change stream at ``start_version``, or None if the namespace has changed since.
+        """
         kind = request.target.kind
         selection = request.selection
         options = request.options

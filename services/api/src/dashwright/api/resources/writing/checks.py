@@ -52,7 +52,7 @@ async def check_write(
 def check_claims(write: resources.Write, current: StoredObject | None, caller: Identity) -> None:
     """Raise Forbidden if a caller may not create the items of a batch.
 
-    The same if a caller who is not an Admin adds a manager or finalizer that restricts what Admins may do with an object.
+    Also raises Forbidden if a caller who is not an Admin adds a manager or finalizer, because these restrict what Admins may do.
     """
     if write.kind is BATCH and current is None:
         items = orjson.loads(write.spec).get("items") or ()
@@ -102,7 +102,7 @@ async def _check_single_instance_target(connection: Connection, namespace: str, 
 async def _check_source(
     connection: Connection, namespace: str, write: resources.Write, current: StoredObject | None, settings: AdmissionSettings
 ) -> None:
-    """Raise Invalid if another repository reads the same files: an object has one manager, so the sync of one of both would always fail.
+    """Raise Invalid if another repository reads the same files: the sync of one of them would always fail, as an object has one manager.
 
     An unchanged source is not checked again.
     """

@@ -9,11 +9,11 @@ from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, SET_BY_MA
 from dashwright.common.stores.resources import StoredObject
 
 
-def permitted(desired: DesiredObject, current: StoredObject | None, context: WriteContext) -> DesiredObject:
+def permitted_object(desired: DesiredObject, current: StoredObject | None, context: WriteContext) -> DesiredObject:
     """Return the desired repository without the annotations that mark it as declared by a file.
 
-    Raises Forbidden if a file declares the ``current`` one. A patch may release it, though, and a client may remove the finalizers
-    for which a deleted repository waits.
+    Raises Forbidden if a file declares the ``current`` repository. Two changes are permitted nevertheless: a patch that releases the
+    repository, and the removal of finalizers for which a deleted repository waits.
     """
     if context.applies_file:
         return desired

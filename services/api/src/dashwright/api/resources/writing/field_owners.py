@@ -129,7 +129,7 @@ def format_time(timestamp: datetime) -> str:
 
 
 def owned_tree(kind: Kind, metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
-    """Return the part of an object that managers own. Its spec is the stored body without hidden members, in no form of a version."""
+    """Return the part of an object that managers own. Its spec is the stored body without hidden members, in the stored form."""
     tree = tracked_fields({"metadata": metadata, "spec": body})
     for path in kind.hidden_members:
         tree = _without_member(tree, path)

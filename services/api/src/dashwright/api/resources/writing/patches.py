@@ -71,7 +71,7 @@ def json_patch(tree: Any, operations: Any) -> Any:
             tree = _apply_operation(tree, operation)
             shifted_items += _items_after(tree, operation, _INSERTION_MEMBERS)
             if shifted_items > MAX_SHIFTED_ITEMS:
-                raise TooLarge("the patch adds or removes too often at the head of long lists; send the resulting list instead")
+                raise TooLarge("the patch adds or removes too often at the start of long lists; send the resulting list instead")
         except (jsonpatch.InvalidJsonPatch, KeyError, TypeError) as error:
             raise BadRequest(f"operation {index} of the patch is not a JSON patch operation: {_error_text(error)}") from error
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:

@@ -154,7 +154,7 @@ class TokenSealer:
 def _with_token_of(
     config: GitHostRepositoryConfig, sent_secrets: Mapping[_Credential, SecureValue], desired: DesiredObject, name: str
 ) -> Mapping[_Credential, SecureValue]:
-    """Move the token from the configuration of a git host to the sent secrets, and return the latter."""
+    """Move the token from the configuration of a git host to the sent secrets, and return the sent secrets."""
     token, config.token = config.token, None
     if not token:
         return sent_secrets

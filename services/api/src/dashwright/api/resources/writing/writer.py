@@ -73,7 +73,7 @@ class Writer:
     async def create(self, desired: DesiredObject, context: WriteContext, *, size: int = 0) -> StoredObject:
         """Create an object in the caller's namespace. If ``size``, the bytes of the request, is large, admission runs in a thread.
 
-        Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden and QuotaReached.
+        Raises AlreadyExists, NotFound if its folder is missing, Invalid, Forbidden and QuotaReached.
         """
         kind, namespace = desired.kind, context.identity.namespace
         desired = replace(desired, finalizers=desired.finalizers or kind.finalizers)
@@ -89,7 +89,7 @@ class Writer:
             actor, now = context.actor.uid, self._clock.now()
             created_object = await resources.create(locked_connection, namespace, write, actor=actor, now=now, status=status)
             if kind is REPOSITORY:
-                await jobs.delete_of_repository(connection, namespace, write.name)  # Those of a deleted repository of this name.
+                await jobs.delete_of_repository(connection, namespace, write.name)  # Jobs of a deleted repository with the same name.
             await checks.check_quota(connection, kind, namespace, self._quotas, self._settings)
             await _record(connection, context, kind, write.name, "create", context.created_status)
         if kind.is_tree:
@@ -220,7 +220,7 @@ class Writer:
     ) -> tuple[DesiredObject, resources.Write]:
         """Return the desired object with sealed secrets, and its write. ``current`` is the stored object; None for a new one."""
         if desired.kind is REPOSITORY:
-            desired = declared.permitted(desired, current, context)
+            desired = declared.permitted_object(desired, current, context)
         for sealer in self._sealers.get(desired.kind, ()):
             desired = sealer.seal(desired, namespace, current)
         admitted = admission.admit(desired, namespace, self._settings, current)
