@@ -76,11 +76,11 @@ class BatchesClient:
                 raise SourceFailed("the server returned a verdict in an unknown format: is it a different version?") from error
 
     async def close(self, name: str) -> Batch:
-        """Accept no more items."""
+        """Close a batch, so that it accepts no more items, and return it."""
         return _parse_batch(await self._batches.post(name, "close"))
 
     async def cancel(self, name: str) -> Batch:
-        """Cancel the items that have not ended."""
+        """Cancel the items of a batch that have not ended. Return the batch as it was before."""
         return _parse_batch(await self._batches.post(name, "cancel"))
 
     async def retry(self, name: str, states: Sequence[ItemState] | None) -> int:

@@ -29,7 +29,7 @@ from dashwright.standalone.terminal import error_line, with_plural
 _PROGRAM: Final = "dashwright batch"
 #: Bytes of a file that are sent in one part.
 _PART_BYTES: Final = 256 * 1024
-#: Refused items that are reported. The others are counted.
+#: Refused items that are reported one by one. Further ones are counted.
 _MAX_REPORTED: Final = 10
 
 app = App(name="batch")
@@ -342,7 +342,7 @@ async def _add(client: BatchesClient, output: Output, name: str, source: BinaryI
     """Send the items of a file, print how many were accepted, and return how many were refused."""
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with ProgressDisplay(output.console) as display:
-        # Lines of a log would say nothing that the verdicts do not say.
+        # Without a terminal, progress would be printed as lines, which repeat what the verdicts say.
         shown_progress = display if output.console.is_terminal else None
         async for verdict in client.add(name, _parts(source, shown_progress), close=close):
             counts[verdict.status] += 1
@@ -357,7 +357,7 @@ async def _add(client: BatchesClient, output: Output, name: str, source: BinaryI
 
 
 def _opened(file: str) -> AbstractContextManager[BinaryIO]:
-    """Return a file that is closed at the end of the block, or standard input. Raises BadRequest."""
+    """Return a file that is closed at the end of the block, or standard input. Raises BadRequest if the file cannot be opened."""
     try:
         return nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb")
     except OSError as error:

@@ -69,7 +69,7 @@ class DeadLettersClient:
     async def replay_selected(self, selector: str, *, dry_run: bool) -> AsyncIterator[DeadLetterReplay]:
         """Replay the selected letters in several requests, and yield the result so far after each.
 
-        Letters that arrive later are only replayed if they are part of the last request.
+        Letters that arrive between these requests are replayed only if the last request selects them.
         """
         query = dry_run_query(dry_run=dry_run) | ({"labelSelector": selector} if selector else {})
         replayed, total = 0, 0

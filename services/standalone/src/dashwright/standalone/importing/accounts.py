@@ -16,7 +16,7 @@ from dashwright.common.identity import Role
 from dashwright.common.models.quotas import TARGETS, Scope
 from dashwright.standalone.importing.fields import UNKNOWN_TIME, Row, flag, integer, optional_string, string, timestamp
 
-# The time of rows without a time in Grafana.
+#: A valid uid of a data source. Another uid is replaced by a generated one.
 _UID_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _TABLE_BY_REFERENCE_COLUMN: Final = {"org_id": "org", "user_id": "user", "service_account_id": "user", "team_id": "team"}
 _TEAM_MEMBER, _TEAM_ADMIN = 0, 4  # Grafana's permissions of a team membership.

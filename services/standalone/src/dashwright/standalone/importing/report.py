@@ -74,11 +74,11 @@ class Report:
         for name, counter in self.counts.items():
             table.add_row(name, *(str(counter[outcome] or "") for outcome in Outcome))
         console.print(table)
-        for remark_on_row in self.remarks[:_MAX_PRINTED_REMARKS]:
-            description = f"{remark_on_row.outcome.value} {remark_on_row.table} {remark_on_row.key}: {remark_on_row.reason}"
+        for remark in self.remarks[:_MAX_PRINTED_REMARKS]:
+            description = f"{remark.outcome.value} {remark.table} {remark.key}: {remark.reason}"
             console.print(_printable(description), markup=False)
         if len(self.remarks) > _MAX_PRINTED_REMARKS:
-            console.print(f"… and {len(self.remarks) - _MAX_PRINTED_REMARKS} more; --report CONFIG_FILE writes all of them", markup=False)
+            console.print(f"… and {len(self.remarks) - _MAX_PRINTED_REMARKS} more; --report FILE writes all of them", markup=False)
         for notice in self.notices:
             console.print(_printable(f"note: {notice}"), markup=False)
 

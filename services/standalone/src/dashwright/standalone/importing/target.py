@@ -41,6 +41,7 @@ _FACT_COLUMNS: Final = (
 class _EarlierImport:
     """The record of the last import of one row."""
 
+    #: The SHA-256 of the converted row.
     digest: bytes
     #: The generation of an object, or the time of the last change of another row, as written by that import.
     state: str

@@ -71,7 +71,10 @@ class JobsClient:
         return [_parse_job(item) for item in (submitted.get("items") or [] if isinstance(submission, list) else [submitted])]
 
     async def cancel(self, name: str) -> Job:
-        """Cancel a job unless it has ended, and return the job from before."""
+        """Cancel a job unless it has ended. Return the job as it was before.
+
+        Raises Conflict if the job changes during each of 20 attempts.
+        """
         for _ in range(_MAX_ATTEMPTS):
             job = await self.job(name)
             if job.has_ended:

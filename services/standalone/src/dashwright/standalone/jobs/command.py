@@ -137,7 +137,7 @@ def submit(
             submission = read_document(file)
         except (OSError, UnicodeDecodeError) as error:
             raise BadRequest(error_line(error)) from error
-        return await _submitted(
+        return await _wait_or_print(
             client, output, await client.submit(repository, submission), wait, timeout_seconds, is_list=isinstance(submission, list)
         )
 
@@ -175,7 +175,7 @@ def sync(
 
     async def run(client: JobsClient, output: Output) -> int:
         job = await client.sync(repository, incremental=incremental)
-        return await _submitted(client, output, [job], wait, timeout_seconds, is_list=False)
+        return await _wait_or_print(client, output, [job], wait, timeout_seconds, is_list=False)
 
     return _run(options, run, as_json=as_json)
 
@@ -240,16 +240,20 @@ def _report_unless_selected(message: str, names: Sequence[str] | None) -> int:
 
 
 async def _selected_jobs(client: JobsClient, repository: str, states: Sequence[State] | None) -> list[Job]:
-    """Return the jobs in some states, of one repository or, if ``repository`` is empty, of all. Raises NotFound for an unknown one."""
+    """Return the jobs in ``states`` (all if there are none) of a repository, or of all repositories if ``repository`` is empty.
+
+    Raises NotFound for an unknown repository.
+    """
     jobs = [job async for job in client.jobs(repository)]
     if repository and not jobs and not await client.has_repository(repository):
         raise NotFound(f"repository {repository} not found")
     return [job for job in jobs if not states or job.status.state in states]
 
 
-async def _submitted(
+async def _wait_or_print(
     client: JobsClient, output: Output, jobs: Sequence[Job], wait: bool, timeout_seconds: float | None, *, is_list: bool
 ) -> int:
+    """Wait for submitted jobs if ``wait`` is true, or else print their names. Return the exit status."""
     if wait:
         return await _wait(client, output, [job.name for job in jobs], timeout_seconds, is_list=is_list)
     for job in jobs:

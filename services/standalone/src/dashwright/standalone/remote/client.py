@@ -178,7 +178,7 @@ async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body. Raises TooLarge."""
+    """Return the body. Raises TooLarge if it has more than 16 MiB."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk

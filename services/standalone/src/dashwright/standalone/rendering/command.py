@@ -72,7 +72,8 @@ def render(
     end
         The end of the time range.
     now
-        The end of relative times such as now-6h in a file, by default the latest time of its data. A time without an offset is in UTC.
+        The current time for relative times such as now-6h in a file, by default the latest time of its data. A time without an offset
+        is in UTC.
     time_zone
         The time zone, such as Europe/Berlin.
     variables

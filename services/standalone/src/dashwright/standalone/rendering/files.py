@@ -17,15 +17,17 @@ from dashwright.standalone.documents import read_document
 from dashwright.standalone.fixed_clock import FixedClock
 from dashwright.standalone.rendering.recorded_panels import RecordedPanels
 
-_SECONDS: Final = 60.0
+#: The seconds after which panels show that they were not drawn in time.
+_DRAW_SECONDS: Final = 60.0
 
 
 async def draw_file(file: str, data: Path | None, options: PictureOptions, now: datetime | None) -> bytes:
     """Return the picture of the dashboard in a file, with the results in ``data``.
 
-    Relative times such as now-6h end at ``now``, by default the latest time of the results.
+    ``now`` is the current time for relative times such as now-6h, by default the latest time of the results.
 
-    Raises OSError, UnicodeDecodeError, SettingsError and DashwrightError.
+    Raises OSError or UnicodeDecodeError if a file cannot be read, SettingsError for invalid environment variables,
+    BadRequest or Invalid for an invalid file, and the errors of ``draw``.
     """
     request = PictureRequest.model_validate(options.model_dump(by_alias=True) | {"spec": _dashboard_of(read_document(file))})
     recorded = RecordedPanels.read(data)
@@ -34,7 +36,7 @@ async def draw_file(file: str, data: Path | None, options: PictureOptions, now: 
         settings = replace(settings, clock=FixedClock.at(end))
     plotter = Plotter()
     try:
-        return (await draw(request, QueryContext(), settings, plotter, monotonic() + _SECONDS)).body
+        return (await draw(request, QueryContext(), settings, plotter, monotonic() + _DRAW_SECONDS)).body
     finally:
         await plotter.stop()
         settings.close()

@@ -10,6 +10,7 @@ from dashwright.expressions.pictures.panels.distinct_names import distinct_names
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.svg import BOLD_WIDTH, path, rectangle, text_element, text_width, truncated
 
+# Sizes are in pixels.
 _SIZE: Final = 11.0
 _ROW_HEIGHT: Final = 17.0
 #: The possible heights of the rows of a table. The largest one with which all entries fit is used.
@@ -99,7 +100,7 @@ def with_legend(
 
 
 def _table_row_height(count: int, height_limit: float) -> float:
-    """Return the height of rows in pixels, of which ``count`` should fit into a height."""
+    """Return the largest row height with which ``count`` rows fit into a height, both in pixels, or else the medium row height."""
     return next((height for height in _TABLE_ROW_HEIGHTS if count * height <= height_limit), _TABLE_ROW_HEIGHTS[1])
 
 
@@ -201,7 +202,7 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | 
 
 
 def _names_title(props: PanelProps, header: _Header, area: Cell, widths: Sequence[float], size: float) -> list[str]:
-    """Return the title of the names, with the number of the columns that do not fit. ``widths`` are those of the others."""
+    """Return the title of the names, with the number of the columns that do not fit. ``widths`` are those of the columns that do."""
     left, middle = area.x + _SWATCH_WIDTH + _SWATCH_GAP, area.y + area.height / 2
     further = f" (+{len(header.columns) - len(widths)})" if len(widths) < len(header.columns) else ""
     title = truncated(f"{NAME_COLUMN}{further}", size, area.width - sum(widths))
@@ -212,7 +213,7 @@ def _names_title(props: PanelProps, header: _Header, area: Cell, widths: Sequenc
 
 
 def _values_title(props: PanelProps, header: _Header, title: str, position: tuple[float, float], size: float) -> list[str]:
-    """Return the title of a column of values, whose right end and middle are at a place."""
+    """Return the title of a column of values. ``position`` is that of its right end and of the middle of its height."""
     (right, middle), colour = position, props.theme.link
     is_sorted = title == header.sorted_title
     end = right - _SIGN_WIDTH if is_sorted else right

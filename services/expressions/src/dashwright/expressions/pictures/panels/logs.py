@@ -16,6 +16,7 @@ from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelD
 from dashwright.expressions.pictures.plots.time_ticks import local_time
 from dashwright.expressions.pictures.svg import CODE_CHARACTER_WIDTH, TextRun, rectangle, rich_text_element, text_element
 
+# Sizes are in pixels, lengths in characters.
 _SIZE: Final = 12.0
 _ROW_HEIGHT: Final = 18.0
 _NOTE_SIZE: Final = 10.0
@@ -26,7 +27,7 @@ _MAX_LINES: Final = 20_000
 #: Names of columns that Grafana's data plane contract defines for logs.
 _BODY_NAMES: Final = ("body", "Line", "line", "message")
 _LEVEL_NAMES: Final = ("severity", "level", "detected_level", "lvl", "loglevel")
-#: The level and the colour of each word for a level, as in Grafana.
+#: The colour of each level, as in Grafana.
 _LEVEL_COLOURS: Final = {
     "critical": "#705da0",
     "error": "#e24d42",
@@ -36,6 +37,7 @@ _LEVEL_COLOURS: Final = {
     "trace": "#6ed0e0",
     "unknown": "#8e8e8e",
 }
+#: The level that each word means, as in Grafana.
 _LEVELS: Final = {
     **dict.fromkeys(("emerg", "fatal", "alert", "crit", "critical"), "critical"),
     **dict.fromkeys(("err", "error"), "error"),

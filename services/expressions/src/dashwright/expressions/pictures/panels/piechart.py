@@ -59,7 +59,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     if not slices:
         raise NothingToDraw("No data")
     legend_options = object_of(options.get("legend"))
-    # Pie charts have a legend with percentages to the right, unless they say otherwise.
+    # The defaults are those of Grafana: a legend to the right with percentages.
     value_kinds = [str(kind) for kind in list_of(legend_options.get("values", ["percent"]))]
     columns = [title for kind, title in (("value", "Value"), ("percent", "Percent")) if kind in value_kinds]
     entries = [LegendEntry(item.name, item.colour, item.label([kind for kind in value_kinds if kind != "name"])) for item in slices]

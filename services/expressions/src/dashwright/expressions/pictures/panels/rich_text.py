@@ -138,9 +138,10 @@ class _Reader(HTMLParser):
         self._stack = [_Element("")]
         self._spans: list[Span] = []
         self._marker = ""
+        # The number of the last item of each open list; None for a list with bullets.
         self._counters: list[int | None] = []
         self._rows: list[list[list[Span]]] = []
-        self._boxes = 0
+        self._element_count = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element."""
@@ -165,8 +166,8 @@ class _Reader(HTMLParser):
             self._add(f"[{tag}]")
         if self._stack[-1].is_row and self._spans and not self._spans[-1].text.endswith((" ", _BREAK)):
             self._add(_ROW_GAP)
-        self._boxes += 1
-        element = _opened(self._stack[-1], tag, attributes, self._boxes)
+        self._element_count += 1
+        element = _opened(self._stack[-1], tag, attributes, self._element_count)
         if element.is_line:
             self._break_line()
         self._stack.append(element)
@@ -205,6 +206,7 @@ class _Reader(HTMLParser):
 
     def _add(self, text: str) -> None:
         element = self._stack[-1]
+        # Text between the start of a table and its first row has no cell.
         if element.in_table and not self._rows:
             return
         self._spans.append(Span(text, element.style))

@@ -62,7 +62,7 @@ def series_of_column(column: DisplayColumn) -> PlotSeries | None:
 
 
 def _scale(series: PlotSeries) -> Scale:
-    """Return the range of a series. As in Grafana, a constant one is in the middle, or at the bottom if it is zero."""
+    """Return the range of a series. As in Grafana, a constant series is in the middle, or at the bottom if it is zero."""
     low, high = float(np.nanmin(series.values)), float(np.nanmax(series.values))
     if high > low:
         return Scale(low, high)

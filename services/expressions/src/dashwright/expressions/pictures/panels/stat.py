@@ -30,6 +30,7 @@ _MAX_VALUE_SIZE: Final = 300.0
 _WIDE: Final = 2.5
 _MIN_HEIGHT_OF_WIDE_CHART: Final = 50.0
 _MIN_HEIGHT_OF_CHART: Final = 100.0
+# Shares of the width or height of a cell.
 _TITLE_SHARE: Final = 0.15
 _WIDE_VALUE_SHARE: Final = 0.3
 _WIDE_VALUE_SHARE_OVER_CHART: Final = 0.4
@@ -42,9 +43,11 @@ _GAP: Final = 8.0
 #: The lightness in percent that the line of a chart has in addition to its background, and the colour of the area below it.
 _CHART_BRIGHTNESS: Final = 40.0
 _CHART_AREA: Final = ("#ffffff", 0.4)
+# Font sizes relative to that of the value, and the minimum size of a change in pixels.
 _TITLE_TO_VALUE: Final = 0.7
 _CHANGE_TO_VALUE: Final = 0.35
 _MIN_CHANGE_SIZE: Final = 9.0
+#: The distance from the middle of a text to its baseline, in font sizes.
 _BASELINE: Final = 0.36
 #: The gap between a name and its value in the middle of a wide cell, in digits of the name.
 _GAP_CHARACTERS: Final = 0.75

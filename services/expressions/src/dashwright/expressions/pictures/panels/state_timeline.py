@@ -40,7 +40,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         samples = merged(row.samples) if merges else row.samples
         elements += _states(props, row.style, placed_samples(samples, props, area), bar)
     axis = time_axis(area, props.start, props.end, props.zone, props.theme)
-    return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
+    return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows_notes(columns, rows))
 
 
 def legend_entries(rows: Sequence[StateRow]) -> list[LegendEntry]:
@@ -60,7 +60,7 @@ def visible_columns(props: PanelProps, columns: Sequence[StateColumn]) -> Sequen
     return columns[: max(1, min(page, int((props.height - AXIS_HEIGHT) // _MIN_ROW_HEIGHT)))]
 
 
-def omitted_rows(columns: Sequence[StateColumn], rows: Sequence[StateRow]) -> list[str]:
+def omitted_rows_notes(columns: Sequence[StateColumn], rows: Sequence[StateRow]) -> list[str]:
     """Return the note on columns that have no row."""
     return [f"{len(columns) - len(rows)} more rows"] if len(rows) < len(columns) else []
 

@@ -52,7 +52,9 @@ def state_columns(props: PanelProps) -> list[StateColumn]:
     if not timed_frames:
         raise NothingToDraw("No time in the data" if any(frame.row_count for frame in props.frames) else "No data")
     columns = columns_of([frame for frame, _ in timed_frames], props.field_settings)
-    state_columns = [StateColumn(column, times) for (_, times), listed in zip(timed_frames, columns, strict=True) for column in listed]
+    state_columns = [
+        StateColumn(column, times) for (_, times), frame_columns in zip(timed_frames, columns, strict=True) for column in frame_columns
+    ]
     visible = [item for item in state_columns if item.column.type != "time" and not is_hidden(item.column)]
     if not visible:
         raise NothingToDraw("No data")
@@ -93,8 +95,9 @@ def _row(props: PanelProps, item: StateColumn, *, names_bands: bool) -> StateRow
 
 
 def _samples(props: PanelProps, item: StateColumn, appearance: "_Appearance") -> Iterator[Sample]:
+    """Yield the samples of a column by time. Each ends at the next sample, after the interval, or at its stored end: the earliest."""
     values, custom = values_of(item.column.field), object_of(item.column.config.get("custom"))
-    interval = _number(custom.get("insertNulls")) or item.times.interval
+    interval = _positive_number(custom.get("insertNulls")) or item.times.interval
     spans_nulls = custom.get("spanNulls") is True
     order = np.argsort(item.times.starts, kind="stable")
     order = order[~np.isnan(item.times.starts[order])]
@@ -109,9 +112,9 @@ def _samples(props: PanelProps, item: StateColumn, appearance: "_Appearance") ->
         # The tolerance is for rounded times.
         if interval and not spans_nulls and end - last_start > interval * 1.01:
             end = last_start + interval
-        given_end = math.nan if item.times.ends is None else float(item.times.ends[order[next_index - 1]])
+        stored_end = math.nan if item.times.ends is None else float(item.times.ends[order[next_index - 1]])
         text, colour = appearance.of(values[order[index]])
-        yield Sample(float(starts[index]), max(end if math.isnan(given_end) else min(end, given_end), float(starts[index])), text, colour)
+        yield Sample(float(starts[index]), max(end if math.isnan(stored_end) else min(end, stored_end), float(starts[index])), text, colour)
 
 
 def _first_of_pixels(starts: NDArray[np.float64], props: PanelProps) -> NDArray[np.int64]:
@@ -126,7 +129,7 @@ def _first_of_pixels(starts: NDArray[np.float64], props: PanelProps) -> NDArray[
     return np.flatnonzero(is_first)
 
 
-def _number(value: Any) -> float | None:
+def _positive_number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 

@@ -14,7 +14,7 @@ from dashwright.expressions.pictures.panels.legend import with_legend
 from dashwright.expressions.pictures.panels.state_timeline import (
     lay_out_rows,
     legend_entries,
-    omitted_rows,
+    omitted_rows_notes,
     opacity_of,
     row_share,
     visible_columns,
@@ -45,7 +45,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         elements += _boxes(props, row, bar, step, row_share(options.get("colWidth")))
     axis = time_axis(area, props.start, props.end, props.zone, props.theme)
-    return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
+    return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows_notes(columns, rows))
 
 
 def _boxes(props: PanelProps, row: StateRow, bar: Cell, step: float, width_share: float) -> list[str]:

@@ -15,6 +15,7 @@ from dashwright.expressions.transformations.data import Trend
 FONT_SIZE: Final = 13.0
 PADDING: Final = 6.0
 LINE_HEIGHT: Final = 22.0
+#: The distance from the middle of a text to its baseline, in font sizes.
 BASELINE: Final = 0.36
 #: The cell options of each display mode of older dashboards.
 _OLD_MODES: Final[Mapping[str, Mapping[str, Any]]] = {

@@ -95,9 +95,9 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
     if any(are_flexible) and sum(column_widths) <= available:
         added = (available - sum(column_widths)) / are_flexible.count(True)
         return [width + added if is_flexible else width for width, is_flexible in zip(column_widths, are_flexible, strict=True)]
-    spare = [max(width - content, 0.0) for width, content in zip(column_widths, contents, strict=True)]
-    narrowed = min((sum(column_widths) - available) / (sum(spare) or 1.0), 1.0)
-    return _limited([width - narrowed * unused for width, unused in zip(column_widths, spare, strict=True)], available)
+    unused_widths = [max(width - content, 0.0) for width, content in zip(column_widths, contents, strict=True)]
+    removed_share = min((sum(column_widths) - available) / (sum(unused_widths) or 1.0), 1.0)
+    return _limited([width - removed_share * unused for width, unused in zip(column_widths, unused_widths, strict=True)], available)
 
 
 def _limited(widths: Sequence[float], available: float) -> list[float]:

@@ -28,12 +28,13 @@ def footer_texts(columns: Sequence[TableColumn], options: Mapping[str, Any]) -> 
     if footer.get("countRows") is True and calculation.id == "count":
         return [f"{calculation.name}: {columns[0].row_count}", *[""] * (len(columns) - 1)]
     names = strings_of(footer.get("fields"))
-    texts = [_result(column, calculation) if not names or _is_named(column, names) else "" for column in columns]
+    texts = [_result_text(column, calculation) if not names or _is_named(column, names) else "" for column in columns]
+    # A first column without a result names the calculation.
     return [texts[0] or calculation.name, *texts[1:]]
 
 
 def _texts_of_column(column: TableColumn, calculations: Sequence[Calculation]) -> str:
-    results = [(calculation.name, _result(column, calculation)) for calculation in calculations[:_MAX_CALCULATIONS]]
+    results = [(calculation.name, _result_text(column, calculation)) for calculation in calculations[:_MAX_CALCULATIONS]]
     return ", ".join(f"{title} {text}" for title, text in results if text)
 
 
@@ -41,7 +42,7 @@ def _is_named(column: TableColumn, names: Sequence[str]) -> bool:
     return column.source.name in names or column.source.field.name in names
 
 
-def _result(column: TableColumn, calculation: Calculation) -> str:
+def _result_text(column: TableColumn, calculation: Calculation) -> str:
     if column.source.type != "number" and calculation.id not in _OF_ANY_TYPE:
         return ""
     result = reduced(column.source, calculation.id)

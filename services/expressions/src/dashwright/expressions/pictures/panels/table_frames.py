@@ -23,11 +23,11 @@ def _is_series(frame: Frame) -> bool:
 
 def _joined(frames: Sequence[Frame]) -> Frame:
     """Return a frame with a row for each series: its last time, its labels and its last value."""
-    rows = [frame for frame in frames if frame.row_count]
-    fields = [frame.fields[1] for frame in rows]
+    filled_frames = [frame for frame in frames if frame.row_count]
+    fields = [frame.fields[1] for frame in filled_frames]
     label_names = sorted({label_name for field in fields if field.labels for label_name in field.labels.keys})
-    times = np.array([frame.fields[0].values[-1] for frame in rows], dtype=np.int64)
-    columns = [Field(rows[0].fields[0].name if rows else "Time", FieldType.TIME, times)]
+    times = np.array([frame.fields[0].values[-1] for frame in filled_frames], dtype=np.int64)
+    columns = [Field(filled_frames[0].fields[0].name if filled_frames else "Time", FieldType.TIME, times)]
     for label_name in label_names:
         values = np.array([dict(field.labels.pairs).get(label_name) if field.labels else None for field in fields], dtype=object)
         columns.append(Field(label_name, FieldType.STRING, values))

@@ -55,7 +55,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     if page.is_full:
         # Less space between blocks may be enough.
         page = _filled_page(props, blocks, _SMALL_GAP)
-    return PanelDrawing(page.finished(), notes=["more text than fits"] if page.is_full else ())
+    return PanelDrawing(page.finish(), notes=["more text than fits"] if page.is_full else ())
 
 
 def _filled_page(props: PanelProps, blocks: Sequence[TextBlock], gap: float) -> "_Page":
@@ -126,7 +126,7 @@ class _Page:
         width = self._width / len(cells)
         pages = [_filled_page(replace(self._props, width=width, height=self._height - self._y), cell, self._gap) for cell in cells]
         for index, page in enumerate(pages):
-            self.elements.append(moved(page.finished(), index * width, self._y))
+            self.elements.append(moved(page.finish(), index * width, self._y))
             self.is_full = self.is_full or page.is_full
         self._y += max(page.bottom for page in pages)
 
@@ -135,8 +135,8 @@ class _Page:
         """The position below the last block, in pixels."""
         return self._y
 
-    def finished(self) -> list[str]:
-        """Return the elements of all blocks."""
+    def finish(self) -> list[str]:
+        """End the last box, and return the elements of all blocks."""
         self._end_box()
         return self.elements
 

@@ -40,8 +40,9 @@ def _chart(props: PanelProps, plotted: list[PlottedSeries], area: Cell) -> tuple
     plot = Plot(max(area.width - left - right, 1.0), height, props.start, props.end, props.zone)
     scales = plot_axes.scales_by_key(axes)
     content = plot_axes.grid_elements(axes, plot, props.theme)
-    with_limits = {series.scale: series.style for series in reversed(plotted) if has_thresholds(series.style) and series.scale in scales}
-    for key, style in reversed(with_limits.items()):
+    # Reversed, so that the thresholds of a scale are those of the first series on it that has some.
+    styles = {series.scale: series.style for series in reversed(plotted) if has_thresholds(series.style) and series.scale in scales}
+    for key, style in reversed(styles.items()):
         content += threshold_elements(style, scales[key], plot)
     content += series_elements(plotted, scales, plot)
     x, y = area.x + left, area.y + _TOP

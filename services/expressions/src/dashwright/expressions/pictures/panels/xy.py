@@ -49,7 +49,7 @@ class XySeries:
 def draw_points(props: PanelProps) -> PanelDrawing:
     """Return an XY chart of points. By default, the first column of numbers has the x values, and each further one has y values."""
     columns = columns_of(props.frames[:MAX_SERIES], props.field_settings)
-    pairs = _configured(props, columns)
+    pairs = _configured_pairs(props, columns)
     if not pairs:
         for frame_columns in columns:
             numbers = [column for column in frame_columns if column.type in ("number", "time")]
@@ -68,8 +68,8 @@ def draw_trend(props: PanelProps) -> PanelDrawing:
     return _draw(props, _series(props, pairs), default_look="lines")
 
 
-def _configured(props: PanelProps, columns: Sequence[Sequence[DisplayColumn]]) -> list[tuple[DisplayColumn, DisplayColumn]]:
-    """Return the columns of the option ``series``, which gives each by its name or by a matcher."""
+def _configured_pairs(props: PanelProps, columns: Sequence[Sequence[DisplayColumn]]) -> list[tuple[DisplayColumn, DisplayColumn]]:
+    """Return the x and y columns that the option ``series`` selects, each by its name or by a matcher."""
     candidates = [column for frame_columns in columns for column in frame_columns if column.type in ("number", "time")]
     pairs = []
     for settings in objects_of(props.panel.options.get("series"))[:MAX_SERIES]:

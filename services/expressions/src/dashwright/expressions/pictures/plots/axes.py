@@ -28,7 +28,7 @@ _TITLE_WIDTH: Final = 18.0
 _MAX_LABEL_WIDTH: Final = 140.0
 #: Zeros at the end of a number's decimals.
 _TRAILING_ZEROS: Final = re.compile(r"(\d)(?:\.0+|(\.\d*?[1-9])0+)(?!\d)")
-#: Units whose texts are not shortened, because their digits are not decimals.
+#: Prefixes of the units whose texts keep zeros at their end, because these digits are not decimals.
 _UNITS_WITH_FIXED_TEXT: Final = ("date", "time", "currency", "locale", "bool")
 
 
@@ -112,6 +112,7 @@ def grid_elements(axes: Sequence[ValueAxis], plot: Plot, theme: Theme) -> list[s
 def value_axis_elements(axes: Sequence[ValueAxis], left: float, top: float, width: float, theme: Theme) -> list[str]:
     """Return the labels and titles of the axes next to a plot, whose left and top edges and width are in pixels."""
     elements: list[str] = []
+    # The outer edge of the axes at the left and at the right, by ``is_right``.
     edges = {False: left, True: left + width}
     for axis in axes:
         if not axis.is_visible:

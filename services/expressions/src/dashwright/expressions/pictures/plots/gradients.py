@@ -45,5 +45,6 @@ def _stops_of_scheme(plotted: PlottedSeries, scale: ValueScale) -> list[Stop]:
 
 def _value_at(scale: ValueScale, share: float) -> float:
     """Return the value at a share of the height below the top."""
+    # Scales do not compute values from positions, so the nearest of many values is searched.
     values = np.linspace(scale.low, scale.high, 400)
     return float(values[int(np.argmin(np.abs(scale.positions(values) - share * scale.height)))])

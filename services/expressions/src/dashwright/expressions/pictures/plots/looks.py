@@ -17,6 +17,7 @@ _MAX_LINE_WIDTH: Final = 20.0
 _MAX_POINT_SIZE: Final = 40.0
 _MAX_BAR_WIDTH: Final = 200.0
 _MAX_DASHES: Final = 16
+# The default lengths of dashes and gaps, in pixels.
 _DASH: Final = (10.0, 10.0)
 _DOTS: Final = (0.0, 10.0)
 #: The opacity of the area down to another series if none is set.

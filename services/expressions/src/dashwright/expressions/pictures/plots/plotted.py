@@ -144,7 +144,10 @@ def _thinned(plotted: PlottedSeries, limit: int) -> PlottedSeries:
 
 
 def _stacked(members: Sequence[PlottedSeries], limit: int) -> list[PlottedSeries]:
-    """Return the series of one key stacked on each other, at the times at which the totals of each interval are lowest and highest."""
+    """Return the series of one stack key, stacked on each other.
+
+    If there are more than ``limit`` times, those remain at which the totals of each interval are lowest and highest.
+    """
     times = _common_times(members)
     if len(times) > _MAX_STACK_TIMES:
         members = [_thinned(member, max(_MAX_STACK_TIMES // len(members), 2)) for member in members]
@@ -153,6 +156,7 @@ def _stacked(members: Sequence[PlottedSeries], limit: int) -> list[PlottedSeries
     rows = np.full((len(members), len(times)), np.nan)
     for row, member in zip(rows, members, strict=True):
         row[np.searchsorted(times, member.times)] = member.values
+    # All members have the key ``()``, because their keys are equal.
     groups = stack_groups([StackMember(row, (), member.is_percent) for row, member in zip(rows, members, strict=True)])
     for group in groups:
         indexes = extremes(group.totals[-1], limit) if len(times) > limit else np.arange(len(times))

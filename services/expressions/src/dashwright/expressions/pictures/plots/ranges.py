@@ -62,10 +62,12 @@ def value_range(settings: RangeSettings, low: float | None, high: float | None) 
 
 
 def _ordered(low: float, high: float, *, is_logarithmic: bool) -> tuple[float, float]:
+    """Return the ends of an axis, or default ends if the lower end is not below the upper one."""
     return (1.0 if is_logarithmic else 0.0, _FALLBACK_HIGH) if low >= high else (low, high)
 
 
 def _linear_range(low: float, high: float, settings: RangeSettings, minimum: float | None, maximum: float | None) -> tuple[float, float]:
+    """Return the ends of a linear axis: the values with padding, rounded outwards, within ``minimum`` and ``maximum``."""
     span = high - low
     largest = max(abs(low), abs(high))
     if span < _MIN_SPAN or abs(_magnitude(largest) - _magnitude(span)) > _MAX_MAGNITUDES:
@@ -96,7 +98,7 @@ def _linear_range(low: float, high: float, settings: RangeSettings, minimum: flo
 
 
 def _logarithmic_range(low: float, high: float, base: int, *, has_integers: bool) -> tuple[float, float]:
-    """Return the whole powers of the base around the values, in their signs."""
+    """Return the whole powers of the base around the values, with the signs of the values."""
     if has_integers:
         low = max(low, 1.0)
     if low == high:

@@ -86,6 +86,7 @@ def _multiples(start: float, end: float, step: float, zone: tzinfo) -> Iterator[
 
 
 def _even(start: float, end: float, step: float) -> Iterator[float]:
+    """Yield the multiples of a step from ``start`` to ``end``."""
     time = math.ceil(start / step) * step
     while time <= end:
         yield time
