@@ -13,7 +13,7 @@ class KnownDataSource:
     uid: str
     type: str
     name: str
-    api_version: str = ""  #: Version of the plugin's API. Only data sources that have one are referenced with it.
+    api_version: str = ""  #: Version of the plugin's API, which references to the data source contain unless it is empty.
     is_default: bool = False
 
 

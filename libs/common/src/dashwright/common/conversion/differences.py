@@ -12,7 +12,7 @@ from dashwright.common.conversion.context import ConversionContext
 from dashwright.common.conversion.failures import ConversionFailed
 from dashwright.common.conversion.parts import MAX_LAYOUT_DEPTH, list_in, located, object_in, too_deep, unexpected
 
-#: Conversion of one part, which is an object. The function must not change it.
+#: Conversion of one part, which is an object. The function must not change its argument.
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 _STEP: Final = re.compile(r"(?P<name>\w+)(?:(?P<brackets>[\[{])(?P<kind>\w*)[\]}])?")

@@ -61,7 +61,7 @@ def _member_path(path: str, name: str) -> str:
 
 
 def _paired_items(original: Sequence[Any], expressed: Sequence[Any]) -> list[tuple[Any, Any]] | None:
-    """Return each original item with the expressed item of its identity, or None. Return None if items cannot be matched."""
+    """Return each original item with the expressed item of the same identity (None: lost). Return None if items cannot be matched."""
     original_keys, expressed_keys = _identities(original), _identities(expressed)
     if original_keys is not None and expressed_keys is not None:
         expressed_items = dict(zip(expressed_keys, expressed, strict=True))

@@ -8,7 +8,7 @@ from dashwright.common.conversion.failures import ConversionFailed
 #: Limit on layouts inside each other. Each of them is five levels of JSON, of which a stored document has at most 128.
 MAX_LAYOUT_DEPTH: Final = 24
 
-#: Limit on numbers, so that sums of heights still have 64 bits, and that times in milliseconds can be ids.
+#: Limit on numbers: sums of heights then fit into 64 bits. Times in milliseconds, which some dashboards have as ids, are permitted.
 MAX_NUMBER: Final = 2**44
 
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -77,7 +77,7 @@ def unexpected(name: str, value: Any, expected: str) -> ConversionFailed:
 
 
 def located(location: str, failure: ConversionFailed) -> ConversionFailed:
-    """Return the error with the place of the broken part in front."""
+    """Return the error with the location of the invalid part before its message."""
     return ConversionFailed(f"{location}: {failure.message}")
 
 

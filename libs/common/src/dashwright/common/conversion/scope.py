@@ -18,7 +18,10 @@ class ConvertedSpec(NamedTuple):
 
 
 class ConversionCache:
-    """Cache of converted specs by the digest of their source. The least recently used specs are dropped first."""
+    """Cache of converted specs by the digest of their sources. The least recently used specs are dropped first.
+
+    ``max_chars`` limits the total length of specs and statuses. With 0, nothing is cached.
+    """
 
     def __init__(self, max_chars: int) -> None:
         self._max_chars = max_chars
@@ -28,7 +31,7 @@ class ConversionCache:
         self._lock = threading.Lock()
 
     def find_or_add(self, sources: tuple[str, ...], convert: Callable[[], ConvertedSpec]) -> ConvertedSpec:
-        """Return the cached result of these sources, or else that of ``convert``, which depends on nothing but them."""
+        """Return the cached result for ``sources``, or else that of ``convert``. The sources must determine the result."""
         if not self._max_chars:
             return convert()
         digest = blake2b(digest_size=16)

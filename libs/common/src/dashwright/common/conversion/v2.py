@@ -30,7 +30,7 @@ def _without_group(transformation: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _described(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_description(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the spec of a panel with a description, which v2beta1 requires."""
     return spec if spec.get("description") is not None else {**spec, "description": ""}
 
@@ -38,5 +38,5 @@ def _described(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 #: Everything that differs from ``v2beta1``.
 DIFFERENCES: Final = (
     Difference("elements{Panel}.spec.data.spec.transformations[]", _with_group, _without_group),
-    Difference("elements{Panel}.spec", unchanged, _described),
+    Difference("elements{Panel}.spec", unchanged, _with_description),
 )

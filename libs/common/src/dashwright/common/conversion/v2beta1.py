@@ -67,7 +67,7 @@ def _without_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _annotation_without_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of an annotation. It has no query if that is empty and names no data source."""
+    """Return the spec of an annotation with the data source next to its query. An empty query without a data source is left out."""
     changed = _without_data_query(spec)
     if not changed["query"]["spec"] and "datasource" not in changed:
         del changed["query"]

@@ -24,7 +24,7 @@ MIGRATED: Final = "migrated"
 #: Conversion of the spec of one version to another version.
 _Step = Callable[[Mapping[str, Any], ConversionContext], Mapping[str, Any]]
 
-#: The version that has the same specs, by its alias.
+#: Versions by their aliases. The specs of both are the same.
 ALIASES: Final = {"v1alpha1": "v1", "v1beta1": "v1"}
 
 

@@ -14,7 +14,7 @@ from dashwright.common.conversion.classic_to_elements.members import (
 )
 from dashwright.common.conversion.elements_form import ElementsForm
 
-#: Members of a classic annotation query that have a place of their own. All others are kept as legacy options.
+#: Members of a classic annotation query that are converted one by one. All others are kept as legacy options.
 _QUERY_MEMBERS: Final = frozenset({
     "builtIn",
     "datasource",
@@ -46,13 +46,13 @@ def _spec(annotation: Members, form: ElementsForm) -> dict[str, Any]:
         "iconColor": text(annotation, "iconColor"),
         "name": text(annotation, "name"),
     }
-    # Without both of them, the data source is found when the query runs.
+    # A uid without a type is left out: Grafana then looks up the data source when the query runs.
     form.put_query(spec, source_type, uid if source_type else "", child(annotation, "target") or {})
     built_in = annotation.get("builtIn")
     if isinstance(built_in, bool) or is_number(built_in):
         spec["builtIn"] = bool(built_in)
-    if (panels := child(annotation, "filter")) is not None:
-        spec["filter"] = _panel_filter(panels)
+    if (panel_filter := child(annotation, "filter")) is not None:
+        spec["filter"] = _panel_filter(panel_filter)
     if mappings := _field_mappings(child(annotation, "mappings") or {}):
         spec["mappings"] = mappings
     further_members = {name: value for name, value in annotation.items() if name not in _QUERY_MEMBERS}
@@ -61,12 +61,12 @@ def _spec(annotation: Members, form: ElementsForm) -> dict[str, Any]:
     return spec
 
 
-def _panel_filter(panels: Members) -> dict[str, Any]:
+def _panel_filter(panel_filter: Members) -> dict[str, Any]:
     """Return the filter for the panels that show an annotation query."""
-    panel_ids = panels.get("ids")
+    panel_ids = panel_filter.get("ids")
     numbers = [truncated(number) for number in panel_ids] if isinstance(panel_ids, list) else []
     ids = [number for number in numbers if number is not None and 0 <= number <= _LARGEST_PANEL_ID]
-    return {"exclude": True, "ids": ids} if flag(panels, "exclude") else {"ids": ids}
+    return {"exclude": True, "ids": ids} if flag(panel_filter, "exclude") else {"ids": ids}
 
 
 def _field_mappings(mappings: Members) -> dict[str, Any]:

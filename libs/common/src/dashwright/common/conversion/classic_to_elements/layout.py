@@ -8,7 +8,7 @@ from dashwright.common.conversion.classic_to_elements.rows import Row, panel_num
 from dashwright.common.conversion.context import ConversionContext
 from dashwright.common.conversion.elements_form import ElementsForm
 
-#: Size of a panel that states none, in grid cells.
+#: Default size of a panel, in grid cells.
 _WIDTH: Final = 6
 _HEIGHT: Final = 3
 
@@ -23,8 +23,10 @@ def elements_and_layout(dashboard: Members, context: ConversionContext, form: El
     grids = []
     for row in rows:
         if row.header is not None:
+            # The number of the row panel, which does not become an element.
             next(numbers)
         items = []
+        # The panels are the first argument: zip then ends without taking a number of the next row.
         for panel, number in zip(row.panels, numbers, strict=False):
             name = f"panel-{number}"
             elements[name] = element(panel, number, context.data_sources, form)

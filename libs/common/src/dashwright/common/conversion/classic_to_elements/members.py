@@ -20,13 +20,13 @@ _DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def text(members: Members, name: str, default: str = "") -> str:
-    """Return a string, or the default if the member is not a string."""
+    """Return the member if it is a string, and otherwise the default."""
     value = members.get(name)
     return value if isinstance(value, str) else default
 
 
 def texts(members: Members, name: str) -> list[str]:
-    """Return the strings in a list. Return an empty list if the member is not a list."""
+    """Return the strings in a member that is a list. Return an empty list if the member is not a list."""
     value = members.get(name)
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
@@ -37,7 +37,7 @@ def filled_texts(members: Members, *names: str) -> dict[str, str]:
 
 
 def flag(members: Members, name: str, default: bool = False) -> bool:
-    """Return a boolean, or the default if the member is not a boolean."""
+    """Return the member if it is a boolean, and otherwise the default."""
     value = members.get(name)
     return value if value is True or value is False else default
 
@@ -58,30 +58,30 @@ def truncated(value: Any) -> int | None:
     return max(-LARGEST_NUMBER, min(int(value), LARGEST_NUMBER))
 
 
-def parsed(value: Any) -> int | None:
-    """Return a number without its fraction, also if it is a decimal string. Return None for any other value."""
+def parsed_number(value: Any) -> int | None:
+    """Return a number or a decimal string as a number without its fraction. Return None for any other value."""
     if isinstance(value, str):
         return truncated(int(value)) if _DECIMAL.fullmatch(value) else None
     return truncated(value)
 
 
 def whole_number(members: Members, name: str, default: int = 0) -> int:
-    """Return a number without its fraction, also if it is a decimal string. Return the default for any other member."""
+    """Return a member that is a number or a decimal string, without its fraction. Return the default for any other member."""
     value = members.get(name)
     if type(value) is int and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
         return value
-    number = parsed(value)
+    number = parsed_number(value)
     return default if number is None else number
 
 
 def child(members: Members, name: str) -> dict[str, Any] | None:
-    """Return an object, or None if the member is not an object."""
+    """Return the member if it is an object, and otherwise None."""
     value = members.get(name)
     return value if isinstance(value, dict) else None
 
 
 def children(members: Members, name: str) -> list[dict[str, Any]]:
-    """Return the objects in a list. Return an empty list if the member is not a list."""
+    """Return the objects in a member that is a list. Return an empty list if the member is not a list."""
     value = members.get(name)
     return [item for item in value if isinstance(item, dict)] if value and isinstance(value, list) else []
 

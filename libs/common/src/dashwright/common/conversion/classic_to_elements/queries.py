@@ -13,7 +13,7 @@ from dashwright.common.conversion.classic_to_elements.members import (
     children,
     filled_texts,
     flag,
-    parsed,
+    parsed_number,
     text,
     whole_number,
 )
@@ -45,7 +45,7 @@ def _queries(panel: Members, index: DataSourceIndex, form: ElementsForm) -> list
         members = target.copy()
         members.pop("refId", None)
         spec: dict[str, Any] = {"refId": ref_id, "hidden": members.pop("hide", None) is True}
-        # Most queries name the data source of their panel.
+        # Most queries name the data source of their panel, which is already known.
         source_type, uid = inherited if members.pop("datasource", None) == source else query_source(target, inherited, index)
         put_query(spec, source_type, uid, members)
         converted.append({"kind": "PanelQuery", "spec": spec})
@@ -86,6 +86,6 @@ def _query_options(panel: Members) -> dict[str, Any]:
         options["maxDataPoints"] = points
     if flag(panel, "hideTimeOverride"):
         options["hideTimeOverride"] = True
-    if (milliseconds := parsed(panel.get("queryCachingTTL"))) is not None:
+    if (milliseconds := parsed_number(panel.get("queryCachingTTL"))) is not None:
         options["queryCachingTTL"] = milliseconds
     return options

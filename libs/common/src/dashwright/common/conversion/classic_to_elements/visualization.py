@@ -1,7 +1,7 @@
 """Visualization of a panel: its plugin with options and field configuration.
 
-Plugins of the Angular era are replaced by their successors. The successor receives old options that are not in the
-schema of panels in its option ``__angularMigration``.
+Plugins of the Angular era are replaced by their successors. Options that are not in the schema of panels are moved to the option
+``__angularMigration`` of the successor.
 """
 
 from collections.abc import Mapping

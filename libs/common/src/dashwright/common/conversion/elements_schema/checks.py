@@ -8,11 +8,11 @@ from dashwright.common.conversion.parts import MAX_NUMBER
 from dashwright.common.errors import Cause
 from dashwright.common.models.causes import MAX_CAUSES
 
-#: Path to a value: that of its parent, and its name or index in it. The path of the document is empty.
+#: Path to a value: the path of its parent, and its name or index in the parent. The path of the document is empty.
 Path = tuple[Any, ...]
 
+#: Maximum number of characters of a name or value in a fault. Clients choose them, and responses contain them.
 _MAX_NAME_LENGTH: Final = 100
-"""Limit on the characters of a name in a path, because clients choose the names and responses contain them."""
 
 
 class TooManyFaults(Exception):
@@ -129,8 +129,8 @@ def one_of(*values: str) -> Check:
     return check
 
 
-def choice(*values: str) -> Check:
-    """Return a check for one of some strings, or the empty string, which Grafana writes where a choice was not made."""
+def one_of_or_empty(*values: str) -> Check:
+    """Return a check for one of some strings, or the empty string, which Grafana writes where nothing was chosen."""
     return one_of(*values, "")
 
 
@@ -181,7 +181,7 @@ def record(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
 
 
 def kinded(spec: Check) -> Check:
-    """Return a check for an object with a kind and a spec. Grafana accepts any kind where there is no choice between several."""
+    """Return a check for an object with a kind and a spec. The kind may be any string, as in Grafana where only one kind is possible."""
     return record({"kind": text, "spec": spec})
 
 

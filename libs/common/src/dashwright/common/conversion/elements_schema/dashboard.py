@@ -1,8 +1,8 @@
 """Schema of whole dashboards with elements and a layout.
 
 A member is required if nothing sensible can replace it. Other members may be missing even if Grafana's schema requires them, because
-programs leave them out, and conversions have a default for each. Members that only Grafana 13 has are known in each version that can
-have them.
+programs leave them out, and conversions have a default for each. Members that Grafana 13 has introduced are accepted in each version
+that can have them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from dashwright.common.conversion.elements_schema.checks import (
     Check,
     Findings,
     TooManyFaults,
-    choice,
     flag,
     integer,
     list_of,
     map_of,
+    one_of_or_empty,
     record,
     text,
     tree,
@@ -53,7 +53,7 @@ def check_elements(spec: Mapping[str, Any], version: str) -> SchemaFindings:
     try:
         _SCHEMAS[version](spec, (), findings)
         elements = spec.get("elements")
-        # References to elements of another type would only repeat that fault.
+        # If the elements are not an object, a fault has been reported, and faults of the references would only repeat it.
         if elements is None or isinstance(elements, dict):
             _check_references(elements or {}, findings)
     except TooManyFaults:
@@ -77,7 +77,7 @@ _TIME_SETTINGS: Final = record(
         "autoRefreshIntervals": list_of(text),
         "quickRanges": list_of(record({}, {"display": text, "from": text, "to": text})),
         "hideTimepicker": flag,
-        "weekStart": choice("saturday", "monday", "sunday"),
+        "weekStart": one_of_or_empty("saturday", "monday", "sunday"),
         "fiscalYearStartMonth": integer,
         "nowDelay": text,
     },
@@ -94,7 +94,7 @@ _LINK: Final = record(
         "targetBlank": flag,
         "includeVars": flag,
         "keepTime": flag,
-        "placement": choice("inControlsMenu"),
+        "placement": one_of_or_empty("inControlsMenu"),
         "origin": tree,
     },
 )
@@ -105,7 +105,7 @@ def _schema(*, element: Check, annotation: Check, variables: Check, section_memb
         {"title": text},
         {
             "annotations": list_of(annotation),
-            "cursorSync": choice(*CURSOR_SYNCS),
+            "cursorSync": one_of_or_empty(*CURSOR_SYNCS),
             "description": text,
             "editable": flag,
             "elements": map_of(element),
@@ -123,7 +123,7 @@ def _schema(*, element: Check, annotation: Check, variables: Check, section_memb
 
 
 def _grouped_schema(*, transformation: Check) -> Check:
-    """Return the schema of a version in which data sources are inside queries."""
+    """Return the schema of a version whose queries contain their data source, and its type as the member ``group``."""
     annotation = annotation_check({"query": DATA_QUERY}, {})
     variables = variables_check(query=DATA_QUERY, query_members={}, source=None)
     return _schema(

@@ -1,4 +1,4 @@
-"""Schema of layouts, which may be inside each other."""
+"""Schema of layouts, which may contain other layouts."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -7,7 +7,6 @@ from dashwright.common.conversion.elements_schema.checks import (
     Check,
     any_of,
     anything,
-    choice,
     flag,
     integer,
     items,
@@ -17,16 +16,17 @@ from dashwright.common.conversion.elements_schema.checks import (
     moderate_number,
     number,
     one_of,
+    one_of_or_empty,
     record,
     text,
     tree,
 )
 
-#: Reference to a data source in ``v2alpha1``, and in later versions.
+#: References to data sources: ``TYPED_SOURCE`` in ``v2alpha1``, ``NAMED_SOURCE`` in later versions.
 TYPED_SOURCE: Final = record({}, {"type": text, "uid": text})
 NAMED_SOURCE: Final = record({}, {"name": text})
 
-#: Queries of ``v2alpha1``, whose kind is the type of the data source, and those of later versions.
+#: Queries: ``TYPED_QUERY`` in ``v2alpha1``, whose kind is the type of the data source, and ``DATA_QUERY`` in later versions.
 TYPED_QUERY: Final = record({"kind": text}, {"spec": tree, "labels": map_of(text)})
 DATA_QUERY: Final = record(
     {"kind": one_of("DataQuery"), "group": text},
@@ -48,14 +48,14 @@ _VALUE_MAPPING: Final = any_of(
         "value": _mapping(map_of(_RESULT)),
         "range": _mapping(record({"result": _RESULT}, {"from": number, "to": number})),
         "regex": _mapping(record({"pattern": text, "result": _RESULT})),
-        "special": _mapping(record({"match": choice("true", "false", "null", "nan", "null+nan", "empty"), "result": _RESULT})),
+        "special": _mapping(record({"match": one_of_or_empty("true", "false", "null", "nan", "null+nan", "empty"), "result": _RESULT})),
     },
 )
 
-_REQUEST: Final[Mapping[str, Check]] = {"method": choice("GET", "PUT", "POST", "DELETE", "PATCH"), "url": text}
+_REQUEST: Final[Mapping[str, Check]] = {"method": one_of_or_empty("GET", "PUT", "POST", "DELETE", "PATCH"), "url": text}
 _REQUEST_OPTIONS: Final[Mapping[str, Check]] = {"body": text, "queryParams": list_of(list_of(text)), "headers": list_of(list_of(text))}
 _ACTION: Final = record(
-    {"type": choice("fetch", "infinity"), "title": text},
+    {"type": one_of_or_empty("fetch", "infinity"), "title": text},
     {
         "fetch": record(_REQUEST, _REQUEST_OPTIONS),
         "infinity": record({**_REQUEST, "datasourceUid": text}, _REQUEST_OPTIONS),
@@ -81,19 +81,19 @@ _FIELD_CONFIG: Final = record(
         "max": number,
         "mappings": list_of(_VALUE_MAPPING),
         "thresholds": record(
-            {"mode": choice("absolute", "percentage")},
+            {"mode": one_of_or_empty("absolute", "percentage")},
             {"steps": list_of(record({"color": text}, {"value": number, "valueExpr": text}))},
         ),
-        # The modes of colors grow with each release of Grafana, so that any name is accepted.
+        # Each release of Grafana adds modes of colors, so any name is accepted.
         "color": record(
             {"mode": text},
-            {"fixedColor": text, "seriesBy": choice("min", "max", "last"), "gradient": anything, "gradientColorTo": text},
+            {"fixedColor": text, "seriesBy": one_of_or_empty("min", "max", "last"), "gradient": anything, "gradientColorTo": text},
         ),
         "links": items,
         "actions": list_of(_ACTION),
         "noValue": text,
         "fieldMinMax": flag,
-        "nullValueMode": choice("null", "connected", "null as zero"),
+        "nullValueMode": one_of_or_empty("null", "connected", "null as zero"),
         "custom": tree,
     },
 )
@@ -110,7 +110,7 @@ _FIELD_CONFIG_SOURCE: Final = record(
 
 _VIZ_OPTIONS: Final[Mapping[str, Check]] = {"options": tree, "fieldConfig": _FIELD_CONFIG_SOURCE, "itemOverrides": items}
 
-#: Visualizations of ``v2alpha1``, whose kind is the id of the plugin, and those of later versions.
+#: Visualizations: ``TYPED_VIZ`` in ``v2alpha1``, whose kind is the id of the plugin, and ``VIZ_CONFIG`` in later versions.
 TYPED_VIZ: Final = record({"kind": text, "spec": record({"pluginVersion": text}, _VIZ_OPTIONS)})
 VIZ_CONFIG: Final = record({"kind": one_of("VizConfig"), "group": text}, {"version": text, "spec": record({}, _VIZ_OPTIONS)})
 
@@ -122,7 +122,7 @@ _TRANSFORMATION: Final[Mapping[str, Check]] = {
     "options": anything,
     "origin": tree,
 }
-#: Transformations up to ``v2beta1``, whose kind is their id, and those of ``v2``.
+#: Transformations: ``TYPED_TRANSFORMATION`` up to ``v2beta1``, whose kind is their id, and ``GROUPED_TRANSFORMATION`` in ``v2``.
 TYPED_TRANSFORMATION: Final = record({"kind": text, "spec": record({"id": text}, _TRANSFORMATION)})
 GROUPED_TRANSFORMATION: Final = record({"kind": one_of("Transformation"), "group": text, "spec": record({}, _TRANSFORMATION)})
 
@@ -158,7 +158,7 @@ def element_check(*, query: Check, query_members: Mapping[str, Check], viz: Chec
 
 
 def annotation_check(required: Mapping[str, Check], optional: Mapping[str, Check]) -> Check:
-    """Return the check of an annotation query with the members of a version that name its query and data source."""
+    """Return the check of an annotation query. The arguments are the members in which a version has its query and data source."""
     mapping = record({}, {"source": one_of("field", "text", "skip"), "value": text, "regex": text})
     spec = record(
         {"enable": flag, "iconColor": text, "name": text, **required},
@@ -166,7 +166,7 @@ def annotation_check(required: Mapping[str, Check], optional: Mapping[str, Check
             "builtIn": flag,
             "hide": flag,
             "filter": record({}, {"exclude": flag, "ids": list_of(number)}),
-            "placement": choice("inControlsMenu"),
+            "placement": one_of_or_empty("inControlsMenu"),
             "mappings": map_of(mapping),
             "legacyOptions": tree,
             **optional,

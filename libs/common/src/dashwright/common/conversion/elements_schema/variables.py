@@ -10,13 +10,13 @@ from dashwright.common.conversion.elements_schema.checks import (
     Path,
     any_of,
     anything,
-    choice,
     flag,
     integer,
     kinded,
     list_of,
     map_of,
     one_of,
+    one_of_or_empty,
     record,
     text,
     texts,
@@ -25,7 +25,7 @@ from dashwright.common.conversion.elements_schema.checks import (
 
 _OPTION: Final = record({}, {"selected": flag, "text": texts, "value": texts, "properties": map_of(text)})
 _OPTIONS: Final = list_of(_OPTION)
-_REFRESH: Final = choice(*VARIABLE_REFRESHES)
+_REFRESH: Final = one_of_or_empty(*VARIABLE_REFRESHES)
 _FILTER: Final = record(
     {"key": text, "operator": text, "value": text},
     {
@@ -42,7 +42,7 @@ _KEY: Final = record({"text": text}, {"value": anything, "group": text, "expanda
 _COMMON: Final[Mapping[str, Check]] = {
     "name": text,
     "label": text,
-    "hide": choice(*VARIABLE_HIDES, "inControlsMenu"),
+    "hide": one_of_or_empty(*VARIABLE_HIDES, "inControlsMenu"),
     "skipUrlSync": flag,
     "description": text,
     "origin": tree,
@@ -61,10 +61,10 @@ _CHOICE: Final[Mapping[str, Check]] = {
 def variables_check(*, query: Check, query_members: Mapping[str, Check], source: Check | None) -> Check:
     """Return the check of a list of variables with different names.
 
-    ``query_members`` are the members of a query variable next to its query. ``source`` is the check of a data source in the spec of a
-    variable of filters or keys, or None in versions that have it next to the spec.
+    ``query_members`` are the members of a query variable next to its query. ``source`` is the check of the data
+    source in the spec of an ad hoc or group-by variable. It is None for versions that have the data source next to the spec.
     """
-    of_filters: Mapping[str, Check] = {"datasource": source} if source else {}
+    source_member: Mapping[str, Check] = {"datasource": source} if source else {}
     outer_members: Mapping[str, Check] = {} if source else {"labels": map_of(text), "datasource": record({}, {"name": text})}
     specs: Mapping[str, Check] = {
         "QueryVariable": record(
@@ -75,7 +75,7 @@ def variables_check(*, query: Check, query_members: Mapping[str, Check], source:
                 "refresh": _REFRESH,
                 "regex": text,
                 "regexApplyTo": one_of("value", "text"),
-                "sort": choice(*VARIABLE_SORTS),
+                "sort": one_of_or_empty(*VARIABLE_SORTS),
                 "definition": text,
                 "placeholder": text,
                 "staticOptions": _OPTIONS,
@@ -103,12 +103,12 @@ def variables_check(*, query: Check, query_members: Mapping[str, Check], source:
         "SwitchVariable": record({}, {**_COMMON, "current": text, "enabledValue": text, "disabledValue": text}),
     }
     filter_specs: Mapping[str, Check] = {
-        "GroupByVariable": record({}, {**_CURRENT, **of_filters, "defaultValue": _OPTION, "options": _OPTIONS, "multi": flag}),
+        "GroupByVariable": record({}, {**_CURRENT, **source_member, "defaultValue": _OPTION, "options": _OPTIONS, "multi": flag}),
         "AdhocVariable": record(
             {},
             {
                 **_COMMON,
-                **of_filters,
+                **source_member,
                 "baseFilters": list_of(_FILTER),
                 "filters": list_of(_FILTER),
                 "defaultKeys": list_of(_KEY),

@@ -61,7 +61,7 @@ def _defaults(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _mapping(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the mapping of values. A range without an end does not name it."""
+    """Return the mapping of values. Missing ends of a range are left out instead of null."""
     if mapping.get("type") != "range":
         return mapping
     options = object_in(mapping, "options")

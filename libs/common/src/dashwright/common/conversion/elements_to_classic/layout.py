@@ -43,7 +43,7 @@ def classic_panels(spec: Mapping[str, Any]) -> _Panels:
         if _has_sections(layout):
             return flattening.sections(layout, 0, 1)
         panels: _Panels = []
-        flattening.grid(layout, 0, panels)
+        flattening.add_grid(layout, 0, panels)
     except ConversionFailed as failure:
         raise located("spec.layout", failure) from failure
     return panels
@@ -65,31 +65,31 @@ class _Flattening:
         for section in specs_in(object_in(layout, "spec"), "tabs" if is_tabs else "rows"):
             inner = object_in(section, "layout")
             if _has_sections(inner):
-                y = self._nested(section, inner, y, depth, panels, is_tab=is_tabs)
+                y = self._add_nested(section, inner, y, depth, panels, is_tab=is_tabs)
             elif is_tabs:
-                y = self._tab(section, inner, y, panels)
+                y = self._add_tab(section, inner, y, panels)
             else:
-                y = self._row(section, inner, y, panels)
+                y = self._add_row(section, inner, y, panels)
         return panels
 
-    def grid(self, layout: Mapping[str, Any], y: float, panels: _Panels) -> float:
+    def add_grid(self, layout: Mapping[str, Any], y: float, panels: _Panels) -> float:
         """Add the panels of a grid whose first line is ``y``. Return the line below the lowest panel, or 0 without panels."""
         kind = text_in(layout, "kind")
         if kind == "GridLayout":
-            return self._fixed_grid(object_in(layout, "spec"), y, panels)
+            return self._add_fixed_grid(object_in(layout, "spec"), y, panels)
         if kind == "AutoGridLayout":
-            return self._auto_grid(object_in(layout, "spec"), y, panels)
+            return self._add_auto_grid(object_in(layout, "spec"), y, panels)
         if layout:
             raise ConversionFailed(f"kind '{kind}' is unknown; use 'GridLayout', 'AutoGridLayout', 'RowsLayout' or 'TabsLayout'")
         return 0
 
-    def _nested(
+    def _add_nested(
         self, section: Mapping[str, Any], inner: Mapping[str, Any], y: float, depth: int, panels: _Panels, *, is_tab: bool
     ) -> float:
-        """Add a row or tab with nested rows or tabs: a row panel, followed by the nested ones. Return the line below."""
+        """Add the row panel of a row or tab, and then the panels of its nested rows or tabs. Return the line below them."""
         if is_tab or section.get("hideHeader") is not True:
             header = self._header(section)
-            # Only tabs keep their repetition here.
+            # As in Grafana, only tabs keep their repetition here.
             if not is_tab:
                 header.pop("repeat", None)
             panels.append(header | {"collapsed": False, "panels": [], "gridPos": _header_position(y)})
@@ -98,14 +98,14 @@ class _Flattening:
         panels += nested
         return max([y, *(_end(panel) for panel in nested)])
 
-    def _tab(self, tab: Mapping[str, Any], inner: Mapping[str, Any], y: float, panels: _Panels) -> float:
+    def _add_tab(self, tab: Mapping[str, Any], inner: Mapping[str, Any], y: float, panels: _Panels) -> float:
         panels.append(self._header(tab) | {"collapsed": False, "panels": [], "gridPos": _header_position(y)})
-        return max(y + 1, self.grid(inner, y + 1, panels))
+        return max(y + 1, self.add_grid(inner, y + 1, panels))
 
-    def _row(self, row: Mapping[str, Any], inner: Mapping[str, Any], y: float, panels: _Panels) -> float:
+    def _add_row(self, row: Mapping[str, Any], inner: Mapping[str, Any], y: float, panels: _Panels) -> float:
         is_auto = inner.get("kind") == "AutoGridLayout"
         if row.get("hideHeader") is True:
-            end = self.grid(inner, y if is_auto else 0, panels)
+            end = self.add_grid(inner, y if is_auto else 0, panels)
             return max(y, end) if is_auto or not inner else end
         header = self._header(row)
         panels.append(header)
@@ -115,12 +115,12 @@ class _Flattening:
         if collapse is True:
             header["gridPos"] = _header_position(y)
             inside: _Panels = []
-            self.grid(inner, y + 1, inside)
+            self.add_grid(inner, y + 1, inside)
             if inside:
                 header["panels"] = inside
             return y + 1
         count = len(panels)
-        end = self.grid(inner, y, panels)
+        end = self.add_grid(inner, y, panels)
         if is_auto or len(panels) > count:
             header["gridPos"] = _header_position(y)
         return max(y, end) if is_auto or not inner else end
@@ -137,7 +137,7 @@ class _Flattening:
             header["repeat"] = repeated
         return header
 
-    def _fixed_grid(self, spec: Mapping[str, Any], y: float, panels: _Panels) -> float:
+    def _add_fixed_grid(self, spec: Mapping[str, Any], y: float, panels: _Panels) -> float:
         end: float = 0
         for item in specs_in(spec, "items"):
             position = {
@@ -159,7 +159,7 @@ class _Flattening:
             end = max(end, position["y"] + position["h"])
         return end
 
-    def _auto_grid(self, spec: Mapping[str, Any], y: float, panels: _Panels) -> float:
+    def _add_auto_grid(self, spec: Mapping[str, Any], y: float, panels: _Panels) -> float:
         columns = number_in(spec, "maxColumnCount")
         columns = max(columns, 1) if columns > 0 else _DEFAULT_COLUMNS
         width, height = int(_GRID_WIDTH / columns), _row_height(spec)

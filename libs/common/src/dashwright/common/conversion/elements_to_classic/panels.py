@@ -24,7 +24,7 @@ def classic_panel(element: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def panel_id(element: Mapping[str, Any]) -> int:
-    """Return the number of an element."""
+    """Return the id of an element, as the id of a classic panel."""
     return int(number_in(object_in(element, "spec"), "id"))
 
 

@@ -42,7 +42,7 @@ def classic_source(source: SourceReference) -> dict[str, str] | None:
 
 
 def panel_source(sources: Sequence[SourceReference]) -> dict[str, str] | None:
-    """Return the classic data source of a panel from those of its queries: their common one, or the one for mixed queries.
+    """Return the classic data source of a panel from the data sources of its queries: the common data source, or the one for mixed queries.
 
     Several queries of other panels are mixed, because these panels may have different data sources.
     """

@@ -25,7 +25,7 @@ class _Form(NamedTuple):
     optional: Sequence[str] = ()
     has_current: bool = True
     has_options: bool = True
-    #: Further members.
+    #: Returns the further members of a variable from its spec.
     special: Callable[[_Members], dict[str, Any]] = lambda spec: {}
 
 
@@ -76,13 +76,13 @@ def _options(spec: _Members, name: str) -> list[dict[str, Any]]:
     return options
 
 
-def _refreshed(spec: _Members) -> dict[str, Any]:
+def _refresh_member(spec: _Members) -> dict[str, Any]:
     return {"refresh": _REFRESHES.get(text_in(spec, "refresh"), 0)}
 
 
 def _query(spec: _Members) -> dict[str, Any]:
     classic = {
-        **_refreshed(spec),
+        **_refresh_member(spec),
         "sort": _SORTS.get(text_in(spec, "sort"), 0),
         "query": classic_variable_query(spec),
         **_source(source_of(spec)),
@@ -93,7 +93,7 @@ def _query(spec: _Members) -> dict[str, Any]:
 
 
 def _data_source(spec: _Members) -> dict[str, Any]:
-    return {**_refreshed(spec), "query": _or(spec.get("pluginId"), "")}
+    return {**_refresh_member(spec), "query": _or(spec.get("pluginId"), "")}
 
 
 def _constant(spec: _Members) -> dict[str, Any]:

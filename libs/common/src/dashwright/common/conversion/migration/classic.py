@@ -9,7 +9,7 @@ from dashwright.common.conversion.migration.pipeline import migrate
 
 
 def migrate_fully(spec: Mapping[str, Any], context: ConversionContext) -> dict[str, Any]:
-    """Return a classic dashboard that is migrated, and has objects for data sources that variables select.
+    """Return a migrated classic dashboard, with references such as ``{"uid": "$name"}`` to data sources that variables select.
 
     Raises ConversionFailed if the dashboard cannot be migrated.
     """

@@ -90,5 +90,6 @@ def add_own_annotations(dashboard: Object) -> None:
     annotations = holder and holder.get("list")
     if holder is None or not isinstance(annotations, list):
         return
+    # In Python, true equals 1. Grafana looks for the number only.
     if not any(query.get("builtIn") == 1 and query["builtIn"] is not True for query in objects(annotations)):
         holder["list"] = [_OWN_ANNOTATIONS | {"datasource": dict(_OWN_ANNOTATIONS["datasource"])}, *annotations]

@@ -50,7 +50,7 @@ def copy_list(holder: Object, name: str) -> list[Any] | None:
 
 
 def objects(value: object) -> Sequence[Object]:
-    """Return the objects in a list, or nothing if the value is not a list."""
+    """Return the objects in a list, or an empty sequence if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if value and isinstance(value, list) else ()
 
 

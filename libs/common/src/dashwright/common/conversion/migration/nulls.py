@@ -7,7 +7,7 @@ import orjson
 
 
 def null_count(value: object) -> int:
-    """Return the number of null members at any depth. Texts such as ``":null"`` count too, so that it is only an upper bound."""
+    """Return an upper bound of the number of null members at any depth. Texts such as ``":null"`` count too."""
     try:
         # orjson writes a panel in less time than Python needs to walk through it.
         written = orjson.dumps(value)

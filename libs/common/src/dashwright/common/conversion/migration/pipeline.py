@@ -14,7 +14,7 @@ from dashwright.common.conversion.migration.save_model import reduce_dashboard
 from dashwright.common.conversion.migration.steps.grid import GRID_VERSION
 
 #: Members of a dashboard that was exported for import elsewhere.
-_OF_EXPORTS: Final = ("__elements", "__inputs", "__requires")
+_EXPORT_MEMBERS: Final = ("__elements", "__inputs", "__requires")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -47,7 +47,7 @@ def schema_version(dashboard: Mapping[str, Any]) -> int:
 
 
 def _migrate_draft(draft: Object, context: ConversionContext, version: int, target: int) -> None:
-    for name in _OF_EXPORTS:
+    for name in _EXPORT_MEMBERS:
         draft.pop(name, None)
     fill_dashboard(draft)
     for panel in top_panels(draft):

@@ -52,7 +52,7 @@ def reduce_dashboard(dashboard: Object) -> None:
     dashboard["panels"] = panels
     nulls = null_count(panels)
     if nulls:
-        # Most dashboards have no other nulls than these, and then need no walk through all of their members.
+        # Most dashboards have only nulls that drop_common_nulls counts, and then need no walk through all of their members.
         nulls -= sum(map(drop_common_nulls, all_panels(dashboard)))
     for panel in panels:
         reduce_panel(panel, is_nested=False, has_nulls=nulls > 0)

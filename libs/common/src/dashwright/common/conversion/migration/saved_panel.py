@@ -38,7 +38,7 @@ _DEFAULTS: Final[tuple[tuple[str, Any], ...]] = (
     ("fieldConfig", _NO_FIELD_CONFIG),
     ("title", ""),
 )
-#: Members of a panel that shows a library panel. The library has all others.
+#: Members of a panel that shows a library panel. All other members come from the library panel.
 _LIBRARY_PANEL_MEMBERS: Final = ("id", "title", "gridPos", "libraryPanel")
 
 #: Members of table panels that their options replace.
@@ -46,8 +46,8 @@ _OLD_TABLE_MEMBERS: Final = ("pageSize", "scroll", "fontSize", "showHeader", "so
 
 _GRAPHS: Final = ("graph", "graphite")
 
-#: The types that replace the types of Angular panels, except for graphs.
-_REPLACED_TYPES: Final = {
+#: The types that replace those of Angular panels, by old type. Graphs are missing: their new type depends on their members.
+_NEW_TYPES: Final = {
     "table-old": "table",
     "singlestat": "stat",
     "grafana-singlestat-panel": "stat",
@@ -72,6 +72,7 @@ def reduce_panel(panel: Object, *, is_nested: bool, has_nulls: bool) -> None:
     """
     had_custom = has_nulls and "custom" in (object_at(panel, "fieldConfig", "defaults") or ())
     _replace_type(panel)
+    # As in Grafana, nested panels lose their nulls before their defaults, and other panels after them.
     if has_nulls and is_nested:
         _drop_nulls(panel, is_nested=is_nested)
     if panel.get("libraryPanel") is not None:
@@ -124,7 +125,7 @@ def _replace_type(panel: Object) -> None:
     """Replace the type of a panel that was written for Angular, and note the old type in ``autoMigrateFrom``."""
     old_type = panel.get("type")
     if isinstance(old_type, str):
-        new_type = _graph_type(panel) if old_type in _GRAPHS else _REPLACED_TYPES.get(old_type)
+        new_type = _graph_type(panel) if old_type in _GRAPHS else _NEW_TYPES.get(old_type)
         if new_type is not None:
             panel["autoMigrateFrom"] = old_type
             panel["type"] = new_type

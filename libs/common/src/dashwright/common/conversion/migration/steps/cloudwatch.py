@@ -50,7 +50,7 @@ def split_annotations(dashboard: Object) -> None:
 
 
 def _suffix(part: Object) -> str:
-    """Return the text of a statistic as JavaScript writes it, except for a list, which has none."""
+    """Return the text of a statistic as JavaScript writes it. Lists are an exception: their text is empty."""
     match part.get("statistic"):
         case None:
             return "null"

@@ -46,18 +46,18 @@ def _has_queries(panel: Object) -> bool:
 
 def _reference_in_panel(panel: Object, index: DataSourceIndex) -> None:
     """Give a panel and its queries a reference. A panel without one takes that of its queries, or else the default."""
-    had_none = panel.get("datasource") is None
+    panel_had_no_source = panel.get("datasource") is None
     if panel.get("datasource") != {}:
         panel["datasource"] = _resolved(panel.get("datasource"), index)
     for target in objects(copy_list(panel, "targets")):
-        source, of_panel = target.get("datasource"), panel["datasource"]
-        has_none = source is None or (isinstance(source, dict) and source.get("uid") is None)
-        if has_none and (of_panel is None or isinstance(of_panel, dict)) and text(of_panel or {}, "uid") != _MIXED:
-            target["datasource"] = dict(of_panel or {})
+        source, panel_source = target.get("datasource"), panel["datasource"]
+        has_no_source = source is None or (isinstance(source, dict) and source.get("uid") is None)
+        if has_no_source and (panel_source is None or isinstance(panel_source, dict)) and text(panel_source or {}, "uid") != _MIXED:
+            target["datasource"] = dict(panel_source or {})
         else:
             target["datasource"] = _resolved(source, index)
         source = target["datasource"]
-        if had_none and isinstance(source, dict) and text(source, "uid") not in {"", _EXPRESSION}:
+        if panel_had_no_source and isinstance(source, dict) and text(source, "uid") not in {"", _EXPRESSION}:
             panel["datasource"] = source
 
 
@@ -67,7 +67,7 @@ def _resolved_unless_default(source: Any, index: DataSourceIndex) -> Any:
 
 
 def _resolved(source: Any, index: DataSourceIndex) -> Any:
-    """Return the reference to a data source with a name or uid; None is the default one.
+    """Return the reference to the data source with a name or uid (None: the default data source).
 
     An unknown name becomes a uid. References and values of other types are returned unchanged.
     """

@@ -43,7 +43,7 @@ def replace_shared_crosshair(dashboard: Object) -> None:
 
 
 def make_refresh_a_text(dashboard: Object) -> None:
-    """Replace an interval of refreshes that is not a text by an empty one (version 40)."""
+    """Replace a refresh interval that is not a text by an empty text (version 40)."""
     if not isinstance(dashboard.get("refresh"), str):
         dashboard["refresh"] = ""
 

@@ -14,7 +14,7 @@ _COLUMNS: Final = 24
 _COLUMNS_PER_SPAN: Final = 2
 _DEFAULT_SPAN: Final = 4
 _DEFAULT_ROW_HEIGHT: Final = 250  # in pixels
-_LOWEST_PANEL: Final = 90  # in pixels
+_MIN_PANEL_HEIGHT: Final = 90  # in pixels
 _CELL_HEIGHT: Final = 38  # in pixels, with the margin
 
 
@@ -137,7 +137,7 @@ def _pixels(holder: Object, name: str) -> float | None:
 
 
 def _grid_height(pixels: float) -> int:
-    return math.ceil(max(pixels, _LOWEST_PANEL) / _CELL_HEIGHT)
+    return math.ceil(max(pixels, _MIN_PANEL_HEIGHT) / _CELL_HEIGHT)
 
 
 def limit_panels_per_row(panel: Object) -> None:

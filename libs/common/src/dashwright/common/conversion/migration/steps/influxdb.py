@@ -5,7 +5,7 @@ from typing import Any
 
 from dashwright.common.conversion.migration.document import Object, copy_list, objects
 
-#: The members of a field in the order of the parts that replace them, with the type of the part or None for the value itself.
+#: The members of a field in the order of the parts that replace them, with the type of the part. None: the value is the type.
 _PARTS = (("name", "field"), ("func", None), ("mathExpr", "math"), ("asExpr", "alias"))
 
 

@@ -2,13 +2,14 @@
 
 from dashwright.common.conversion.migration.document import Object, copy_list, objects
 
-_MOST_KEPT = 2
+#: Maximum number of thresholds of which the first is kept.
+_MAX_UNCHANGED = 2
 
 
 def drop_first_of_singlestat(panel: Object) -> None:
     """Remove the first of three or more thresholds of a singlestat panel (version 9)."""
     thresholds = panel.get("thresholds")
-    if panel.get("type") == "singlestat" and isinstance(thresholds, str) and thresholds.count(",") >= _MOST_KEPT:
+    if panel.get("type") == "singlestat" and isinstance(thresholds, str) and thresholds.count(",") >= _MAX_UNCHANGED:
         panel["thresholds"] = thresholds.split(",", 1)[1]
 
 
@@ -17,5 +18,5 @@ def drop_first_of_table(panel: Object) -> None:
     if panel.get("type") == "table":
         for style in objects(copy_list(panel, "styles")):
             thresholds = style.get("thresholds")
-            if isinstance(thresholds, list) and len(thresholds) > _MOST_KEPT:
+            if isinstance(thresholds, list) and len(thresholds) > _MAX_UNCHANGED:
                 style["thresholds"] = thresholds[1:]

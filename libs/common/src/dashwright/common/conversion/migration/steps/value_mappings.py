@@ -38,7 +38,7 @@ def _upgrade_property(item: Object) -> None:
 
 
 def _upgraded(mappings: list[Any], thresholds: Object | None) -> list[Any]:
-    """Return mappings of the new form: one for all single values, followed by the others in their order."""
+    """Return mappings of the new form: one mapping for all single values, followed by the other mappings in their order."""
     if all(_is_new(mapping) for mapping in objects(mappings)):
         return mappings
     values: Object = {}

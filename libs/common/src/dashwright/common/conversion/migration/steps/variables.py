@@ -57,7 +57,7 @@ def drop_tags(variable: Object) -> None:
 
 
 def refresh_queries(variable: Object) -> None:
-    """Refresh the options of a query variable on load at least, and remove stored options (version 29)."""
+    """Let a query variable refresh its options at least on load, and remove stored options (version 29)."""
     if variable.get("type") == "query":
         refresh = number(variable.get("refresh"))
         if refresh is None or int(refresh) not in {_ON_LOAD, _ON_TIME_RANGE}:
