@@ -13,23 +13,23 @@ from dashwright.common.git_hosts.gitea import GITEA
 from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.git_hosts.gitlab import GITLAB
 from dashwright.common.git_hosts.members import MemberReader, document_of, member_of
-from dashwright.common.git_hosts.registry import HOSTS, Choice, known_host, parse_choice, usual_address
+from dashwright.common.git_hosts.registry import HOSTS, HostChoice, known_host, parse_choice, usual_address
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("gitlab", Choice(GITLAB)),
-        ("https://git.example.com/api/v1", Choice(GITEA, "https://git.example.com/api/v1")),
-        ("https://git.example.com/api/v3", Choice(GITHUB, "https://git.example.com/api/v3")),
-        ("https://git.example.com/gitlab/api/v4", Choice(GITLAB, "https://git.example.com/gitlab/api/v4")),
-        ("https://api.example.com/2.0", Choice(BITBUCKET, "https://api.example.com/2.0")),
-        ("https://git.example.com/rest/api/1.0", Choice(BITBUCKET_SERVER, "https://git.example.com/rest/api/1.0")),
-        ("https://api.example.com/a+b", Choice(None, "https://api.example.com/a+b")),
-        ("gitea+https://api.example.com/a+b", Choice(GITEA, "https://api.example.com/a+b")),
+        ("gitlab", HostChoice(GITLAB)),
+        ("https://git.example.com/api/v1", HostChoice(GITEA, "https://git.example.com/api/v1")),
+        ("https://git.example.com/api/v3", HostChoice(GITHUB, "https://git.example.com/api/v3")),
+        ("https://git.example.com/gitlab/api/v4", HostChoice(GITLAB, "https://git.example.com/gitlab/api/v4")),
+        ("https://api.example.com/2.0", HostChoice(BITBUCKET, "https://api.example.com/2.0")),
+        ("https://git.example.com/rest/api/1.0", HostChoice(BITBUCKET_SERVER, "https://git.example.com/rest/api/1.0")),
+        ("https://api.example.com/a+b", HostChoice(None, "https://api.example.com/a+b")),
+        ("gitea+https://api.example.com/a+b", HostChoice(GITEA, "https://api.example.com/a+b")),
     ],
 )
-def test_a_setting_names_the_kind_or_the_address(value: str, expected: Choice) -> None:
+def test_a_setting_names_the_kind_or_the_address(value: str, expected: HostChoice) -> None:
     """An address implies the kind if it ends like those of the kind."""
     assert parse_choice(value) == expected
 

@@ -62,7 +62,7 @@ BITBUCKET: Final = Host(
         update_method="PUT",
         text="content.raw",
         page="links.html.href",
-        # Bitbucket displays comments in HTML, but not the definition of an unused link.
+        # Bitbucket shows an HTML comment to readers, but hides the definition of an unused link.
         mark="[//]: # ({mark})\n",
         max_characters=32_768,
     ),

@@ -75,7 +75,7 @@ BITBUCKET_SERVER: Final = Host(
         version="version",
         text="text",
         page_path="/pull-requests/{number}/overview?commentId={id}",
-        # Bitbucket displays comments in HTML, but not the definition of an unused link.
+        # Bitbucket shows an HTML comment to readers, but hides the definition of an unused link.
         mark="[//]: # ({mark})\n",
         max_characters=32_768,
     ),

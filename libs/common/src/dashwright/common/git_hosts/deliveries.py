@@ -1,4 +1,7 @@
-"""The description of a git host's webhook deliveries: their headers, signatures and payloads."""
+"""The description of a git host's webhook deliveries: their headers, signatures and payloads.
+
+A member is the path of a value in the payload, such as ``repository.full_name``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,8 +42,8 @@ class PullRequestEvents:
     member: str  #: Member without which the payload has no pull request.
     repository: tuple[str, ...] = ()  #: Path in these payloads that replaces the one in ``Deliveries``.
     action: str = ""  #: Member with the action; empty if it is the event of the header.
-    actions: frozenset[str]  #: Actions after which the commits are new.
-    changed: tuple[str, str] | None = None  #: Action after which the commits may be new, and the member that is present if they are.
+    actions: frozenset[str]  #: Actions after which the pull request has new commits.
+    changed: tuple[str, str] | None = None  #: Action that may bring new commits, and the member that is then present.
     number: str
     page: str = ""  #: Empty if payloads do not have it.
     base: str

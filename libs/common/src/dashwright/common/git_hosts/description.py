@@ -73,7 +73,7 @@ class PullRequests:
     changed_files: str = ""  #: Member with the number of changed files, which may be missing.
     reference: str  #: Git reference of the newest commit; ``{head}`` is the branch.
     fork_reference: str  #: Git reference of the newest commit of a pull request from a fork.
-    are_forks_separate: bool = False  #: True if only the repository of the fork has these commits. Its path is at ``head_repository``.
+    are_forks_separate: bool = False  #: True if only the fork has these commits; ``head_repository`` is its path.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +92,14 @@ class Comments:
 
     list_path: str
     list_query: Mapping[str, str] = field(default_factory=dict)
-    item: str = ""  #: Member of an item of the list with the comment. Items without it are other things.
+    item: str = ""  #: Member of an item of the list with the comment. Items without it are not comments. Empty if items are comments.
     creation_path: str = ""  #: Path for new comments; empty if it is that of the list.
     path: str  #: Path of one comment.
     update_method: str
     version: str = ""  #: Member with the version of a comment, which a change must repeat; empty if there are no versions.
     text: str  #: Member of requests and responses with the text.
     page: str = ""  #: Member with the address of the comment.
-    page_path: str = ""  #: Path of the comment's page below that of the repository, if there is no such member.
+    page_path: str = ""  #: Path of the comment's page below the page of the repository, if responses have no address of it.
     mark: str = "<!-- {mark} -->"  #: Markdown that is not displayed, by which a comment is found again.
     max_characters: int
 
@@ -113,7 +113,7 @@ class Statuses:
     states: Mapping[str, str]  #: State at the host by state of Dashwright.
     max_text_characters: int
     max_key_characters: int = 255
-    unchanged: str = ""  #: Part of the error message for a status that has this state already.
+    unchanged: str = ""  #: Part of the error message for a status that has this state already; empty if the host accepts such a status.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+#: Largest number up to which JSON represents all whole numbers exactly.
 MAX_NUMBER: Final = 2**53 - 1
-"""Limit on numbers, which JSON can represent exactly."""
 
 MAX_SHORT_NUMBER: Final = 2**31 - 1
 
 
 def member_of(data: Any, path: str) -> Any:
-    """Return a member, or None if it or an object on its path is missing. A number is an item of a list, an empty path the document."""
+    """Return a member, or None if it or an object on its path is missing.
+
+    A number in a path selects an item of a list. The empty path selects the whole document.
+    """
     for name in path.split(".") if path else ():
         if isinstance(data, list) and name.isdigit():
             data = data[int(name)] if int(name) < len(data) else None

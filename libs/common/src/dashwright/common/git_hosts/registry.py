@@ -12,17 +12,15 @@ from dashwright.common.git_hosts.gitea import GITEA
 from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.git_hosts.gitlab import GITLAB
 
+#: All kinds of hosts. GitHub comes last, because deliveries of other hosts also have its headers. Bitbucket Cloud precedes Bitbucket
+#: Data Center, because proxies set the id header of the latter, too.
 HOSTS: Final = (GITLAB, GITEA, BITBUCKET, BITBUCKET_SERVER, GITHUB)
-"""All kinds of hosts. GitHub comes last, because deliveries of other hosts also have its headers.
-
-Bitbucket Cloud precedes Bitbucket Data Center, whose header of the id is also set by proxies.
-"""
 
 _SEPARATOR: Final = "+"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class HostChoice:
     """A kind of host and the address of its API, if a setting or a known name determines them."""
 
     host: Host | None
@@ -30,7 +28,7 @@ class Choice:
     address: str = ""
 
 
-def parse_choice(value: str) -> Choice:
+def parse_choice(value: str) -> HostChoice:
     """Return the choice of a setting: the name of a kind, the address of an API, or both as ``gitlab+https://…``.
 
     An address without a name is recognized by its end. Raises ValueError for an unknown name.
@@ -38,11 +36,11 @@ def parse_choice(value: str) -> Choice:
     name, separator, address = value.partition(_SEPARATOR)
     if "://" in name:
         address = value
-        return Choice(next((host for host in HOSTS if address.rstrip("/").endswith(host.rest_api.version)), None), address)
+        return HostChoice(next((host for host in HOSTS if address.rstrip("/").endswith(host.rest_api.version)), None), address)
     by_name = {host.name: host for host in HOSTS}
     if name not in by_name or (separator and not address):
         raise ValueError(f"{value[:80]!r} is neither an address nor one of {', '.join(sorted(by_name))}")
-    return Choice(by_name[name], address)
+    return HostChoice(by_name[name], address)
 
 
 def known_host(repository_type: str, netloc: str) -> Host | None:
@@ -55,19 +53,19 @@ def known_host(repository_type: str, netloc: str) -> Host | None:
         if repository_type in host.repository_types and (host.rest_api.path or name in host.rest_api.addresses):
             return host
     for host in HOSTS:
-        if name in host.rest_api.addresses or name.startswith(host.rest_api.name_prefixes or ("\0",)):
+        if name in host.rest_api.addresses or name.startswith(host.rest_api.name_prefixes):
             return host
     return None
 
 
 def usual_address(host: Host, parts: SplitResult) -> str:
-    """Return the address of the API of a host at its url; empty if only other, public hosts have this API."""
+    """Return the address of the API of a host at its URL. It is empty if only public hosts have this API, and this is another host."""
     netloc = parts.netloc.lower()
     return host.rest_api.addresses.get(netloc) or (f"{parts.scheme}://{netloc}{host.rest_api.path}" if host.rest_api.path else "")
 
 
 def host_of_delivery(headers: Mapping[str, str]) -> Host:
-    """Return the kind of host that sent a delivery with these headers, or GitHub without a known header.
+    """Return the kind of host that sent a delivery with these headers, or GitHub if no event header is known.
 
     If several kinds have the same header of the event, the header of the id decides.
     """

@@ -13,7 +13,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.git_hosts.description import Host
 from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.git_hosts.members import member_of
-from dashwright.common.git_hosts.registry import HOSTS, Choice, known_host, parse_choice
+from dashwright.common.git_hosts.registry import HOSTS, HostChoice, known_host, parse_choice
 from dashwright.jobs_worker.adapters.host.addresses import APIS_SETTING, Api, api_at
 from dashwright.jobs_worker.adapters.host.client import HostClient
 
@@ -40,7 +40,7 @@ class HostKinds:
         setting = self._apis.get(netloc)
         if setting == "":
             raise BadRequest(f"the git host {netloc} has no API according to {APIS_SETTING}: pull requests and webhooks are not available")
-        choice = parse_choice(setting) if setting is not None else Choice(None)
+        choice = parse_choice(setting) if setting is not None else HostChoice(None)
         host = choice.host or known_host(repository_type, netloc)
         if host is None:
             host = GITHUB if choice.address else await self._probed(url, namespace)
