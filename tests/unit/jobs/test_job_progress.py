@@ -41,7 +41,7 @@ def test_the_limit_of_errors_changes_the_message() -> None:
     progress = JobProgress(max_errors=1)
     progress.record(file_result(error="x"))
     assert progress.outcome == (State.ERROR, "completed with too many errors")
-    assert progress.too_many_errors == "too many errors: 1"
+    assert progress.error_limit_message == "too many errors: 1"
 
 
 def test_the_failure_of_a_job_is_its_message() -> None:

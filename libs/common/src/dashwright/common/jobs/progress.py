@@ -119,7 +119,7 @@ class JobProgress:
         return 50.0 * (min(1.0, self.files_read / self.files_to_read) + done_fraction) if self.files_to_read else 100.0 * done_fraction
 
     @property
-    def too_many_errors(self) -> str:
+    def error_limit_message(self) -> str:
         """Message if the limit of errors is reached, else an empty string."""
         return job_messages.too_many_errors(self.error_count) if self.error_count >= self.max_errors else ""
 
@@ -128,7 +128,7 @@ class JobProgress:
         """Final state and message. Any recorded error makes the job an ``error``."""
         if self._failure:
             return State.ERROR, self._failure
-        if self.too_many_errors:
+        if self.error_limit_message:
             return State.ERROR, job_messages.COMPLETED_WITH_TOO_MANY_ERRORS
         if self.error_count:
             return State.ERROR, job_messages.COMPLETED_WITH_ERRORS
