@@ -28,7 +28,7 @@ class AllowedSigners:
 def check_allowed_signers(text: str) -> None:
     """Raise ValueError, with the number of the line, if a text is not a list of allowed signers with at least one key."""
     if len(text) > MAX_ALLOWED_SIGNERS_LENGTH:
-        raise ValueError(f"at most {MAX_ALLOWED_SIGNERS_LENGTH} of its {len(text)} characters are read: list fewer keys")
+        raise ValueError(f"it has {len(text)} characters, and at most {MAX_ALLOWED_SIGNERS_LENGTH} are allowed: list fewer keys")
     if openpgp.is_private_key(text):
         raise ValueError(
             "it has a private OpenPGP key: list public keys only, and replace the private one, which was sent over the network"

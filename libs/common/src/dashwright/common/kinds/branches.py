@@ -5,11 +5,11 @@ from typing import Final
 
 MAX_BRANCH_LENGTH: Final = 255
 
+#: The rules of ``is_branch`` except the length, as a regular expression of JSON Schema (ECMA-262).
 BRANCH_PATTERN: Final = (
     r"^(?!(?:@|HEAD)$)(?![-/.]|refs/)(?![\s\S]*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))"
     r"[^\x00-\x20\x7f~^:?*\[\]\\]*[^\x00-\x20\x7f~^:?*\[\]\\/.]$"
 )
-"""The rules of ``is_branch`` except the length, as a regular expression of JSON Schema (ECMA-262)."""
 
 _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\]\\]|\.\.|@\{|//")
 

@@ -26,9 +26,9 @@ CHECKED_ELEMENT_VERSIONS: Final = ("v2beta1", "v2")
 _FIRST_ELEMENT_VERSION: Final = "v2alpha1"
 #: The version of classic specs that were stored in ``v2alpha1``.
 _FREE_FORM_VERSION: Final = "v0alpha1"
-#: Conversions number rows and the positions below them differently, which loses nothing.
+#: Ends of the paths of members that conversions number differently, which loses nothing: ids of rows, and positions below rows.
 _RENUMBERED: Final = ("].gridPos.y", "].id")
-#: Limit on the named members of a status.
+#: Maximum number of lost members that a status names.
 _MAX_PRESERVED: Final = 20
 
 
@@ -44,23 +44,23 @@ class _Document(NamedTuple):
         return self.version == MIGRATED or self.version in CLASSIC_VERSIONS
 
     def has_form_of(self, version: str) -> bool:
-        """Return whether specs are the same in a version and in that of the document."""
+        """Return whether specs have the same form in ``version`` and in the version of the document."""
         return _have_same_form(self.version, version)
 
     def to(self, version: str, context: ConversionContext) -> "_Document":
-        """Return the document in another version. Raises ConversionFailed."""
+        """Return the document in another version. Raises ConversionFailed if that version cannot express it."""
         return _Document(convert(self.spec, self.version, version, context), version)
 
     def comparable(self, context: ConversionContext) -> "_Document":
-        """Return the document in a version in which documents of its form can be compared. Raises ConversionFailed."""
+        """Return the document in a version in which documents of its form can be compared. Raises ConversionFailed if it is broken."""
         return self.to(MIGRATED, context) if self.is_classic else self
 
 
 def render_dashboard(_kind: Kind, body: Body, version: str) -> RenderedBody:
     """Return a body in the form that a version shows.
 
-    A version that cannot show the body gets a placeholder with the title. Its status has the reason, and the stored spec if that
-    has elements and a layout.
+    A version that cannot show the body shows a placeholder with the title. The status has the reason, and the stored spec if it has
+    elements and a layout.
     """
     if version == body.stored_version:
         return RenderedBody(body.spec, _STORED_STATUS)
@@ -78,7 +78,7 @@ def is_placeholder(spec: Mapping[str, Any]) -> bool:
 
 
 def _stored_version(version: str, extract: Extract) -> str:
-    """Return the version to store a spec in that was sent in ``version``: a spec with elements and a layout is never classic."""
+    """Return the version in which to store a spec that was sent in ``version``. Elements and a layout are never stored as classic."""
     return _FIRST_ELEMENT_VERSION if extract.layout and version in CLASSIC_VERSIONS else version
 
 
@@ -106,7 +106,7 @@ def _is_lost(document: _Document, version: str, context: ConversionContext) -> b
 
 
 def _convert(body: Body, version: str) -> str:
-    """Return the spec of a dashboard in a version. Raises ConversionFailed."""
+    """Return the spec of a dashboard in a version. Raises ConversionFailed if the version cannot express it."""
     context, stored = current_scope().context_of(body.namespace), _document_of(body)
     return orjson.dumps(_restored(body, stored, version, context).to(version, context).spec).decode()
 
@@ -127,7 +127,7 @@ def _origins_of(body: Body) -> dict[bool, _Document]:
 
 
 def _have_same_form(version: str, other_version: str) -> bool:
-    """Return whether specs are the same in two versions."""
+    """Return whether specs have the same form in two versions."""
     return ALIASES.get(version, version) == ALIASES.get(other_version, other_version)
 
 
@@ -156,7 +156,7 @@ def _render_converted(body: Body, version: str, context: ConversionContext) -> C
     try:
         document = _restored(body, stored, version, context)
         if document.is_classic and version not in CLASSIC_VERSIONS:
-            # The conversion leads through the version in which the result is compared. It is made once.
+            # The conversion passes through the version that _lost_members compares. This step is made only once.
             document = document.comparable(context)
         converted = document.to(version, context)
         preserved = _lost_members(document, converted, context)
@@ -171,7 +171,7 @@ def _render_converted(body: Body, version: str, context: ConversionContext) -> C
 def _restored(body: Body, document: _Document, version: str, context: ConversionContext) -> _Document:
     """Return the document to convert to ``version``: the stored one, or its origin with the changes that clients have made since.
 
-    Raises ConversionFailed.
+    Raises ConversionFailed if a version in between cannot express it.
     """
     origin = _origins_of(body).get(version in CLASSIC_VERSIONS)
     if origin is None or document.has_form_of(version):

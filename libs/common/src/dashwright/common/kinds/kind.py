@@ -14,7 +14,7 @@ from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of, sentence
 
-#: Status of an object about which nothing is preserved.
+#: Status of an object all of whose parts are in its stored spec.
 _EMPTY_STATUS: Final = "{}"
 
 #: Function that checks a draft, and may change it and add causes.
@@ -227,7 +227,7 @@ class Kind:
         """Return the status to store with a body that was sent in ``version`` and replaces ``old``; None if the status is kept."""
         return None if self.versioning is None else self.versioning.preserve(old, version, extract)
 
-    def reset_status(self) -> str | None:
+    def initial_status(self) -> str | None:
         """Return the status to store with a body that replaces all that was stored before; None if the status is kept."""
         return None if self.versioning is None else _EMPTY_STATUS
 

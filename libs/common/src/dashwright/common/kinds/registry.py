@@ -222,7 +222,7 @@ BATCH = Kind(
     render=render_batch,
     hidden_members=(("spec", "notify", "webhook", ENCRYPTED_SECRET),),
     admit=admit_batch,
-    # As for dead letters.
+    # As for dead letters: a list of all kinds of the category would fail for callers who may not read batches.
     categories=(),
     columns=(
         _NAME,

@@ -16,6 +16,7 @@ _FIRST_LINE: Final = "-----BEGIN OPENSSH PRIVATE KEY-----"
 _LAST_LINE: Final = "-----END OPENSSH PRIVATE KEY-----"
 _MARKERS: Final = ("@cert-authority", "@revoked")
 _FIELDS_OF_HOST_KEY: Final = 3
+_MIN_KEY_LINES: Final = 3
 
 
 def normalize_private_key(text: str) -> str:
@@ -24,7 +25,7 @@ def normalize_private_key(text: str) -> str:
     Raises ValueError, without the key, if the text is not an unencrypted ed25519, ECDSA or RSA key in OpenSSH form.
     """
     lines = [line.strip() for line in text.strip().splitlines()]
-    if len(text) > _MAX_KEY_LENGTH or len(lines) < _FIELDS_OF_HOST_KEY or (lines[0], lines[-1]) != (_FIRST_LINE, _LAST_LINE):
+    if len(text) > _MAX_KEY_LENGTH or len(lines) < _MIN_KEY_LINES or (lines[0], lines[-1]) != (_FIRST_LINE, _LAST_LINE):
         raise ValueError(
             f"it is not a private key in OpenSSH form, which begins with {_FIRST_LINE}: "
             "send the file that ssh-keygen -t ed25519 wrote, without .pub; convert another form with ssh-keygen -p -f FILE"
@@ -51,7 +52,9 @@ def normalize_private_key(text: str) -> str:
 def check_known_hosts(text: str) -> None:
     """Raise ValueError, with the number of the line, if a text is not a list of known hosts."""
     if len(text) > MAX_KNOWN_HOSTS_LENGTH:
-        raise ValueError(f"at most {MAX_KNOWN_HOSTS_LENGTH} of its {len(text)} characters are read: keep only the host of this repository")
+        raise ValueError(
+            f"it has {len(text)} characters, and at most {MAX_KNOWN_HOSTS_LENGTH} are allowed: keep only the host of this repository"
+        )
     for number, line in enumerate(text.splitlines(), start=1):
         entry = line.strip()
         if entry and not entry.startswith("#"):

@@ -310,5 +310,5 @@ def _to_stored_write(write: Write) -> resources.Write:
         extract=write.extract,
         labels=write.labels,
         annotations=write.annotations,
-        status=kind.reset_status(),
+        status=kind.initial_status(),
     )
