@@ -1,4 +1,4 @@
-"""Broker that uses RabbitMQ 3.10 to 4, by the library aio-pika."""
+"""Broker on RabbitMQ 3.10 to 4, with the library aio-pika."""
 
 import asyncio
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class AmqpBroker:
         self._reply_channel: AbstractRobustChannel | None = None
         self._subscriptions: list[AmqpSubscription] = []
         self._may_declare = True
-        # By the ids of the messages that are being published.
+        #: Locks by the ids of the messages that are being published.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self) -> None:
@@ -95,7 +95,7 @@ class AmqpBroker:
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
         """Publish a message and return once the broker has accepted it.
 
-        Raises Unavailable, Unroutable or TooLarge.
+        Raises the errors that ``Broker.publish`` describes.
         """
         check_size(message, self.max_message)
         channel = self._require_open(self._publish_channel)
@@ -103,7 +103,7 @@ class AmqpBroker:
             # RabbitMQ would close the channel, which all publishers share.
             raise Unroutable(f"There is no exchange {exchange!r}; publish to one of the topology")
         identified_message = with_id_and_trace(message)
-        # aiormq finds the message that the broker returned by its id alone, so messages with the same id are sent one after the other.
+        # If the broker returns a message, aiormq identifies it by its id only. So messages with the same id are sent one after the other.
         lock = self._locks.setdefault(identified_message.message_id or "", asyncio.Lock())
         with translate_errors(f"Publishing to {exchange or routing_key}"):
             async with asyncio.timeout(timeout), lock:

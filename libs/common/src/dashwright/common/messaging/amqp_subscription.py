@@ -108,10 +108,10 @@ class AmqpSubscription:
         await self._acknowledge(acknowledge)
 
     async def _publish(self, incoming: AbstractIncomingMessage, message: FollowUp) -> None:
-        """Publish a message. While its queue is full, keep the delivery, so that the broker delivers fewer others.
+        """Publish a message. While its queue is full, keep the delivery, so that the broker delivers fewer messages.
 
-        To return the delivery would count as an attempt. Raises Unavailable if the channel of the delivery is lost, since the broker
-        then delivers it again.
+        If the delivery was returned to its queue, that would count as an attempt. Raises Unavailable if the channel of the delivery is
+        lost, since the broker then delivers it again.
         """
         while True:
             try:
@@ -122,6 +122,7 @@ class AmqpSubscription:
                 _log.info("message_kept", queue=self._queue.name, error=error.message)
             await asyncio.sleep(FULL_QUEUE_PAUSE_SECONDS)
             with translate_errors("Moving a message"):
+                # The property raises an error if the channel of the delivery is closed.
                 assert incoming.channel is not None
 
     async def _acknowledge(self, acknowledge: Callable[[], Awaitable[None]]) -> None:

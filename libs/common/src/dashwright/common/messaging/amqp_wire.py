@@ -60,7 +60,7 @@ async def publish(
 def from_amqp(body: bytes, properties: spec.Basic.Properties | AbstractIncomingMessage) -> Message:
     """Return a received message, without headers of the broker (``x-…``) and headers of unsupported types.
 
-    The expiration is that of an aio-pika message; properties have it as text, which is not read.
+    The expiration is read from messages of aio-pika only. Properties have it as a text.
     """
     headers = properties.headers or {}
     return Message(

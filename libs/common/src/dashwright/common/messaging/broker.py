@@ -29,7 +29,8 @@ class Inbox(Protocol):
         ``routing_key`` is the name of a queue if ``mandatory``, else the address of another inbox.
 
         Messages arrive in the order in which they are sent. Waits at most ``timeout`` seconds for a lost connection to return.
-        Raises Unavailable, TooLarge or, if ``mandatory``, Unroutable.
+        Raises Unavailable if the broker is unreachable, slow or full, TooLarge for a body over the limit of the broker, and Unroutable if
+        the queue of a ``mandatory`` message does not exist.
         """
 
     async def close(self) -> None:
@@ -56,7 +57,8 @@ class Broker(Protocol):
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
         """Publish a message and return once the broker has accepted it.
 
-        Raises Unavailable if the broker is unreachable, slow or full, Unroutable or TooLarge.
+        Raises Unavailable if the broker is unreachable, slow or full, Unroutable if no queue is bound to the exchange with the routing
+        key, and TooLarge for a body over ``max_message``.
         """
 
     async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:

@@ -15,7 +15,7 @@ from dashwright.common.observability import metrics, tracing
 
 _log = structlog.get_logger()
 
-#: Pause before a message is published again whose queue was full.
+#: Pause before a message whose queue was full is published again.
 FULL_QUEUE_PAUSE_SECONDS: Final = 1.0
 
 #: Callback that acknowledges a delivery according to the result of its handler.
@@ -43,7 +43,7 @@ class Consumer:
         task.add_done_callback(self._tasks.discard)
 
     async def drain(self, seconds: float) -> None:
-        """Wait at most ``seconds`` for running handlers, then cancel the others."""
+        """Wait at most ``seconds`` for running handlers, then cancel those that are still running."""
         if self._tasks and seconds > 0:
             await asyncio.wait(self._tasks, timeout=seconds)
         unfinished_tasks = [*self._tasks]

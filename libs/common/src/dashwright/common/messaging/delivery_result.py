@@ -21,7 +21,7 @@ from dashwright.common.messaging.message import (
 )
 from dashwright.common.messaging.topology import Topology
 
-#: Maximum number of characters. The broker closes the connection if the headers do not fit into a frame.
+#: Maximum number of characters of a reason. The broker closes the connection if the headers do not fit into a frame.
 _MAX_REASON_LENGTH = 2000
 #: Headers that only a service may set on a dead letter.
 _LETTER_HEADERS = frozenset({LETTER_ID, BODY_BYTES, CREDENTIALS_REMOVED})

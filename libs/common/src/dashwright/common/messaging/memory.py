@@ -133,8 +133,8 @@ class MemoryQueue:
 
     def put(self, message: Message, exchange: str, routing_key: str) -> None:
         """Append a message, and deliver it if a consumer has a free slot."""
-        limits = [seconds for seconds in (message.expiration, self.spec.ttl) if seconds is not None]
-        expires_at = _loop_time() + min(limits) if limits else None
+        lifetimes = [seconds for seconds in (message.expiration, self.spec.ttl) if seconds is not None]
+        expires_at = _loop_time() + min(lifetimes) if lifetimes else None
         if self.spec.overflow == "drop-head" and len(self._waiting) >= self.spec.max_length:
             self._waiting.popleft()
         self._waiting.append(QueuedMessage(message, exchange, routing_key, expires_at))
@@ -168,8 +168,8 @@ class MemoryQueue:
     def dispatch(self) -> None:
         """Deliver messages to consumers with a free slot, in rotation. As in RabbitMQ, messages expire only at the head."""
         while self._waiting:
-            head = self._waiting[0]
-            if head.expires_at is not None and head.expires_at <= _loop_time():
+            first = self._waiting[0]
+            if first.expires_at is not None and first.expires_at <= _loop_time():
                 self._dead_letter(self.spec, self._waiting.popleft(), "expired")
                 continue
             subscription = next((candidate for candidate in self._subscriptions if candidate.has_free_slot), None)
@@ -219,7 +219,7 @@ class MemoryBroker:
         metrics.broker_connected.set(0)
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
-        """Route a message to the queues whose bindings match its routing key. Raises Unavailable, Unroutable or TooLarge."""
+        """Route a message to the queues whose bindings match its routing key. Raises the errors that ``Broker.publish`` describes."""
         self._check_open()
         check_size(message, self.max_message)
         self._route(exchange, routing_key, with_id_and_trace(message))

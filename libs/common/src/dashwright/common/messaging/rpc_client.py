@@ -251,7 +251,7 @@ class RpcResponse:
         self._changed.set()
 
     async def _report_read_count(self) -> None:
-        # One report for each half of the window is enough that the worker need not wait.
+        # With one report for each half of the window, the worker need not wait.
         if self._is_ended or self._worker_address is None or self._read_count - self._reported_count < max(1, self._window // 2):
             return
         self._reported_count = self._read_count

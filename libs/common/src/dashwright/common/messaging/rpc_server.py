@@ -287,7 +287,7 @@ class _Call:
         self._set_timeout(self._idle_timeout)
 
     async def _announce(self) -> None:
-        # The caller knows the address from a chunk. After the last one, it would take the announcement for a call that it must cancel.
+        # After a chunk, the caller knows the address. After the last chunk, it would respond to an announcement with a cancellation.
         if self._has_replied:
             return
         try:
