@@ -23,7 +23,7 @@ _MAX_SECONDS: Final = 366 * 86_400
 class BatchState(StrEnum):
     """State of a batch."""
 
-    OPEN = "open"  #: More items are accepted. Accepted ones run already.
+    OPEN = "open"  #: The batch accepts more items. Those that it has accepted run already.
     RUNNING = "running"
     SUCCESS = "success"
     ERROR = "error"  #: All items ended, and at least one failed, or the deadline passed.
@@ -51,7 +51,7 @@ class BatchItem(ApiModel):
 class RetryPolicy(ApiModel):
     """Repetition of items that fail."""
 
-    attempts: int = Field(default=1, ge=1, le=20, description="How often an item is tried at most")
+    attempts: int = Field(default=1, ge=1, le=20, description="The maximum number of attempts for an item")
     backoff: float = Field(
         default=1.0, ge=0, le=86_400, description="The seconds before the second attempt; each further delay is twice as long"
     )
@@ -81,7 +81,9 @@ class Notify(ApiModel):
 class BatchSpec(ApiModel):
     """Order and limits of a batch, and items if they are few. Items cannot be changed."""
 
-    priority: int = Field(default=3, ge=1, le=5, description="The priority within the organization, from 1 to 5, the most urgent")
+    priority: int = Field(
+        default=3, ge=1, le=5, description="The priority within the organization, from 1 (least urgent) to 5 (most urgent)"
+    )
     fairness_key: str | None = Field(
         default=None,
         max_length=200,

@@ -70,8 +70,8 @@ class OutlineSection(ApiModel):
     panels: list[OutlinePanel] = Field(default_factory=list)
 
 
+#: The maximum number of panels on a page. An outline has the panels of one page.
 PAGE_SIZE: Final = 500
-"""The number of panels on a page. An outline has the panels of one page."""
 
 
 class DashboardOutline(ApiModel):

@@ -15,7 +15,7 @@ class EvaluationSpec(ApiModel):
         default=None, description="Queries of data sources, in addition to the targets of the panel"
     )
     from_: str | int | None = Field(
-        default=None, alias="from", description="The begin of the time range, such as now-6h or Unix milliseconds"
+        default=None, alias="from", description="The start of the time range, such as now-6h or Unix milliseconds"
     )
     to: str | int | None = Field(default=None, description="The end of the time range")
 

@@ -109,7 +109,7 @@ class DeleteOptions(ApiModel):
     kind: str | None = Field(default=None, description="DeleteOptions")
     preconditions: Preconditions | None = Field(default=None, description="Conditions that the object must meet")
     propagation_policy: str | None = Field(
-        default=None, description="Foreground removes a folder with everything in it; Background and Orphan only one that is empty"
+        default=None, description="Foreground removes a folder with everything in it; Background and Orphan remove empty folders only"
     )
     grace_period_seconds: Integer64 | None = Field(default=None, description="0 also deletes provisioned objects")
     dry_run: list[str] | None = Field(default=None, description="All: nothing is deleted")

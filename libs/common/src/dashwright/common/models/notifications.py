@@ -16,7 +16,7 @@ TYPE_PREFIX: Final = "io.dashwright."
 #: First word, after the prefix, of the types of events about repositories, and first word of their routing keys.
 REPOSITORY_SUBJECT: Final = "repository"
 
-#: Type of an event about a batch.
+#: First word, after the prefix, of the types of events about batches, and first word of their routing keys.
 BATCH_SUBJECT: Final = "batch"
 
 

@@ -203,7 +203,7 @@ class HealthStatus(ApiModel):
         default=False,
         description="Whether the last attempt to read the repository succeeded; if not, requests for the repository are refused",
     )
-    error: str | None = Field(default=None, description="The kind of failure: health where the repository cannot be read")
+    error: str | None = Field(default=None, description="The kind of failure: health if the repository cannot be read")
     checked: int | None = Field(default=None, description="When the last attempt was made, in Unix milliseconds")
     message: list[str] | None = Field(default=None, description="Why the repository cannot be read")
 

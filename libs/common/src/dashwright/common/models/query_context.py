@@ -42,7 +42,7 @@ class QueryContext:
         return self.uids is None or uid in self.uids
 
     def headers(self) -> dict[str, str | int | bool]:
-        """Return the context as headers of a message, without those whose value is the default of ``from_headers``.
+        """Return the context as headers of a message, without headers whose value is the default of ``from_headers``.
 
         Each AMQP header takes noticeable time to encode and decode, compared with the other work for a small request.
         """

@@ -15,7 +15,7 @@ jobs_finished = Counter("dashwright_jobs_finished_total", "Jobs that ended", ["a
 jobs_seconds = Histogram(
     "dashwright_job_seconds", "Time from the start of a job to its end", ["action"], buckets=(0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1200)
 )
-jobs_taken_up_again = Counter("dashwright_jobs_taken_up_again_total", "Jobs whose lease lapsed and that were queued again")
+jobs_taken_up_again = Counter("dashwright_jobs_taken_up_again_total", "Jobs that were queued again because their lease expired")
 messages_handled = Counter("dashwright_messages_handled_total", "Messages that a consumer has handled", ["queue", "verdict"])
 messages_refused = Counter(
     "dashwright_messages_refused_total",
@@ -27,7 +27,7 @@ rpc_seconds = Histogram(
     "Time of a call until its response ends (outcome first-piece: until it begins)",
     ["queue", "outcome"],
 )
-broker_connected = Gauge("dashwright_broker_connected", "1 while the broker takes messages")
+broker_connected = Gauge("dashwright_broker_connected", "1 while the process is connected to the broker, else 0")
 queries_evaluated = Counter("dashwright_queries_total", "Expression requests evaluated", ["status"])
 source_seconds = Histogram(
     "dashwright_source_seconds",
