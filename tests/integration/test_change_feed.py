@@ -57,7 +57,7 @@ async def wait_until_blocked(connection: Connection) -> None:
 async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
     """Pages have the changes of a snapshot, each once, in the order of their versions."""
     async with database.connection() as connection:
-        start = await changes.head(connection, StreamName.OBJECTS, "default")
+        start = await changes.visible_version(connection, StreamName.OBJECTS, "default")
         await insert_objects(connection, "a", "b", "c")
         snapshot = await changes.snapshot(connection)
         await insert_objects(connection, "d")
@@ -197,5 +197,5 @@ async def test_the_latest_version_includes_open_transactions(database: Database)
             await insert_objects(first, "a")
             version = await first.fetchval("select resource_version from resource")
             assert await changes.latest_version(second) >= version
-            assert await changes.head(second, StreamName.OBJECTS, "default") < version
-        assert await changes.head(second, StreamName.OBJECTS, "default") == version
+            assert await changes.visible_version(second, StreamName.OBJECTS, "default") < version
+        assert await changes.visible_version(second, StreamName.OBJECTS, "default") == version

@@ -41,7 +41,7 @@ async def next_names(cursor: Cursor) -> list[str]:
 async def watch_from_head(database: Database, feed: Feed) -> Cursor:
     cursor = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
     async with database.connection() as connection:
-        cursor.start(await changes.head(connection, StreamName.OBJECTS, "default"), None)
+        cursor.start(await changes.visible_version(connection, StreamName.OBJECTS, "default"), None)
     return cursor
 
 

@@ -44,7 +44,7 @@ async def remove(connection: Connection, name: str) -> None:
 
 async def list_objects(connection: Connection, **options: Any) -> list[StoredObject]:
     """Return all objects in pages of one object each, at the newest version or the given one."""
-    version = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS, "default")
+    version = options.pop("at", None) or await changes.visible_version(connection, StreamName.OBJECTS, "default")
     objects: list[StoredObject] = []
     after: str | None = ""
     while after is not None:
@@ -83,7 +83,7 @@ async def _check_pages(url: str, before: list[tuple[str, ...]], between: list[tu
             await transaction.start()
             for step in before:
                 await _perform(connection, step)
-            version = await changes.head(connection, StreamName.OBJECTS, "default")
+            version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
             objects: list[StoredObject] = []
             after: str | None = ""
             for step in (*between, *[("read",)] * (len(NAMES) + 1)):
@@ -140,7 +140,7 @@ async def connection(database: Database) -> Any:
 async def test_a_list_below_the_horizon_is_expired(connection: Connection) -> None:
     """A list at an older version than the horizon fails; at the horizon it succeeds."""
     await put_dashboard(connection, "a")
-    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
     await connection.execute("update change_horizon set resource_version = $1", version)
     assert await listed_names(connection, at=version) == {"a"}
     with pytest.raises(Gone):
@@ -153,7 +153,7 @@ async def test_a_list_below_the_horizon_is_expired(connection: Connection) -> No
 async def test_a_missing_body_is_an_error(connection: Connection) -> None:
     """A page is not returned without one of its objects, since it would look complete."""
     await put_dashboard(connection, "a")
-    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
     await put_dashboard(connection, "a", "U")
     (object_without_body,) = (
         await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=1, with_bodies=False)
@@ -185,7 +185,7 @@ async def test_labels_select_objects(connection: Connection, requirement: tuple[
     await put_dashboard(connection, "b", tier="gold")
     await put_dashboard(connection, "c", tier="lead")
     await put_dashboard(connection, "d", team="")
-    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
     assert await listed_names(connection, labels=[requirement]) == set(selected)
     assert await listed_names(connection, labels=[requirement, ("tier", "in", ["gold"])]) == set(selected) & {"a", "b"}
     for name in "abcd":
@@ -207,7 +207,7 @@ async def test_names_and_numbers_find_one_object(connection: Connection) -> None
     for name in ("a", "b", "c"):
         await put_dashboard(connection, name)
     number = (await list_objects(connection, name="b"))[0].number
-    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
     for _ in range(2):
         assert await listed_names(connection, at=version, name="b") == {"b"}
         assert await listed_names(connection, at=version, numeric_id=number) == {"b"}
@@ -223,7 +223,7 @@ async def test_a_scope_limits_a_list(connection: Connection) -> None:
     await put_dashboard(connection, "b", folder="g")
     await put_dashboard(connection, "c")
     await put_dashboard(connection, "d")
-    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
     for _ in range(2):
         assert await listed_names(connection, at=version, scope=NOTHING) == set()
         assert await listed_names(connection, at=version, scope=ObjectScope(folders=["f", "x"])) == {"a"}
@@ -238,7 +238,7 @@ async def test_bodies_are_included_up_to_a_size(connection: Connection) -> None:
     """A page includes bodies until they exceed the limit. Others can be read separately, and a page can be read without bodies."""
     for name in ("a", "b", "c"):
         await put_dashboard(connection, name, name)
-    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
     size = len('{"title":"a"}')
     page = await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=3, max_body_bytes=2 * size)
     assert [item.spec for item in page.items] == ['{"title":"a"}', '{"title":"b"}', ""]
@@ -256,8 +256,11 @@ async def test_objects_are_counted_by_kind_and_namespace(connection: Connection)
     assert await lists.count(connection, FOLDER, "default") == 0
     assert await lists.count(connection, DASHBOARD, "org-2") == 0
     assert await lists.count(connection, DASHBOARD, None) == 2
-    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
     await write(connection, "delete from resource")
     assert await lists.namespaces(connection, DASHBOARD, version=version) == ["default"]
     assert await lists.namespaces(connection, DASHBOARD, version=version, first="org-2") == []
-    assert await lists.namespaces(connection, DASHBOARD, version=await changes.head(connection, StreamName.OBJECTS, "default")) == []
+    assert (
+        await lists.namespaces(connection, DASHBOARD, version=await changes.visible_version(connection, StreamName.OBJECTS, "default"))
+        == []
+    )

@@ -41,7 +41,7 @@ async def list_page(
 ) -> Sequence[ItemResult] | None:
     """Return the items with an index from ``first`` to before ``end``, in their order, or None if the batch is deleted.
 
-    ``state`` limits them to those in a state.
+    ``state`` limits them to items in this state.
     """
     values: dict[str, Any] = {"batch": uid, "first": first, "end": end, "segment_items": SEGMENT_ITEMS}
     conditions: list[str] = []

@@ -22,6 +22,7 @@ _sql = queries.load(__package__, "batches.sql")
 #: Maximum number of items that one statement cancels or deletes.
 CHUNK_SIZE: Final = 2000
 
+#: Reasons for which a batch is stopped.
 CANCELLED: Final = "cancelled"
 DEADLINE: Final = "deadline"
 FAILURE: Final = "failure"
@@ -210,7 +211,10 @@ async def stop(connection: Connection, uid: uuid.UUID, reason: str) -> None:
 
 
 async def retry(connection: Connection, uid: uuid.UUID, *, states: Sequence[str], ids: Sequence[str] | None) -> int:
-    """Make ended items pending again, with all their attempts, and return their number. ``ids`` limits them to those with an id."""
+    """Make ended items pending again, without counting earlier attempts, and return their number.
+
+    Only items in one of ``states`` are retried. ``ids`` limits them to items with these ids.
+    """
     values: dict[str, Any] = {"states": list(states), "ids": None if ids is None else list(ids), "segment_items": SEGMENT_ITEMS}
     query = _sql.bind("retry", batch=uid, **values)
     retried: int = await connection.fetchval(*query)
@@ -219,7 +223,7 @@ async def retry(connection: Connection, uid: uuid.UUID, *, states: Sequence[str]
 
 
 async def list_items(connection: Connection, uid: uuid.UUID, *, first: int, limit: int, state: ItemState | None) -> Sequence[ListedItem]:
-    """Return at most ``limit`` items from the index ``first`` on, in their order. ``state`` limits them to those in a state."""
+    """Return at most ``limit`` items from the index ``first`` on, in their order. ``state`` limits them to items in this state."""
     values: dict[str, Any] = {"batch": uid, "first": first, "limit": limit}
     conditions: list[str] = []
     if state is ItemState.WORKING:
@@ -232,7 +236,7 @@ async def list_items(connection: Connection, uid: uuid.UUID, *, first: int, limi
 
 
 async def try_lock_controller(connection: Connection, uid: uuid.UUID) -> bool:
-    """Make the transaction the only one that controls a batch. Return False if there is another."""
+    """Make the transaction the only one that controls a batch. Return False if another transaction controls it."""
     return bool(await connection.fetchval(_sql.try_lock_controller, uid))
 
 
@@ -242,7 +246,10 @@ async def list_changed(connection: Connection, *, limit: int, report_interval: t
 
 
 async def begin_control(connection: Connection, uid: uuid.UUID, *, attempts: int, backoff: timedelta) -> StoredBatch | None:
-    """Lock and return a batch whose changes are about to be handled. ``attempts`` and ``backoff`` are those of its retry policy."""
+    """Lock and return a batch whose changes are handled next, or return None if it does not exist.
+
+    ``attempts`` and ``backoff`` are those of its retry policy.
+    """
     row = await connection.fetchrow(*_sql.bind("begin_control", uid=uid, attempts=attempts, backoff=backoff))
     return None if row is None else _stored_batch(row)
 

@@ -106,8 +106,8 @@ def stream_of(kind: Kind) -> StreamName:
     return StreamName.JOBS if kind.storage is Storage.JOBS else StreamName.OBJECTS
 
 
-async def head(connection: Connection, stream_name: StreamName, namespace: str) -> int:
-    """Return the newest resource version of a namespace in this snapshot. A list returns it, and a watch resumes from it.
+async def visible_version(connection: Connection, stream_name: StreamName, namespace: str) -> int:
+    """Return the newest resource version of a namespace that this snapshot contains. Lists return it, and watches resume from it.
 
     An empty ``namespace`` means all namespaces. The result is at least 1, since 0 means any version to clients.
     """
@@ -128,14 +128,14 @@ async def latest_version(connection: Connection) -> int:
 
 
 async def order_by_namespace(connection: Connection) -> bool:
-    """Let transactions write to different namespaces concurrently, unless an older gateway is connected.
+    """Let transactions write to different namespaces concurrently, and return True. If an older gateway is connected, return False.
 
-    Returns whether they can. Call this in a transaction.
+    Call this in a transaction.
     """
     if await connection.fetchval(_sql.is_ordered_by_namespace):
         return True
-    # Until now all writers took these locks. Once they are acquired, no such writer is running, and those that wait for the locks
-    # will take the lock of their namespace as well.
+    # Until now all writers took these locks. Once this transaction has the locks, no such writer is running, and writers that wait for
+    # the locks will take the lock of their namespace as well.
     await connection.execute(_sql.lock_tables)
     return bool(await connection.fetchval(_sql.order_by_namespace, OLD_READERS))
 

@@ -34,11 +34,11 @@ class FinalState:
 async def claim(
     connection: Connection, pool: str, *, limit: int, reserved: int = 0, owner: uuid.UUID, lease: timedelta, status: bytes
 ) -> Sequence[StoredJob]:
-    """Change jobs from pending to working under leases, and return them. Return nothing if no job of the pool may run now.
+    """Change jobs from pending to working under leases, and return them. Return an empty list if no job of the pool may run now.
 
     The jobs are of one namespace and priority, and fewer than ``limit`` if other namespaces have ready jobs (jobs.sql describes the
-    order). If the pool has several namespaces, the last ``reserved`` of ``limit`` jobs must be of one without working jobs. The owner
-    of all leases is ``owner``. Call this outside a transaction.
+    order). If the pool has several namespaces, the last ``reserved`` of ``limit`` jobs must be of a namespace without working
+    jobs. The owner of all leases is ``owner``. Call this outside a transaction.
     """
     while True:
         async with connection.transaction():
@@ -66,7 +66,7 @@ async def claim(
 
 
 async def place_due(connection: Connection, pool: str) -> int:
-    """Make postponed jobs ready that are due, and return the number of their namespaces. Call this in a transaction."""
+    """Make due postponed jobs ready, and return the number of their namespaces. Call this in a transaction."""
     namespaces = [row["namespace"] for row in await connection.fetch(_sql.due_namespaces, pool)]
     if namespaces:
         await jobs.lock(connection, *namespaces)

@@ -29,9 +29,9 @@ class StoredVersion:
     message: str | None  #: Message of that write.
     parent_version: int | None  #: Generation that this version replaced.
     restored_from: int | None  #: Generation from which this version was restored.
-    metadata: str
+    metadata: str  #: JSON string.
     stored_version: str
-    layout: bool
+    layout: bool  #: True if a dashboard consists of elements and a layout.
     spec: str  #: JSON string; ``{}`` in a list.
 
     def to_object(self, current: StoredObject) -> StoredObject:
@@ -119,8 +119,8 @@ async def restore(
 ) -> TrashedObject | None:
     """Remove an object from the trash and return it, or None if it is not in the trash.
 
-    Call this in the transaction that creates the object again. ``uid`` is a string, since it may be an invalid one of a
-    client. With ``deleted_by``, restore the object only if this actor deleted it.
+    Call this in the transaction that creates the object again. ``uid`` is a string, since a client may send an
+    invalid one. With ``deleted_by``, restore the object only if this actor deleted it.
     """
     row = await connection.fetchrow(_sql.restore, namespace, kind.group, kind.plural, name, uid, deleted_by)
     return None if row is None else TrashedObject(**row)

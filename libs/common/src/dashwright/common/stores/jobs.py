@@ -90,7 +90,7 @@ async def submit_all(connection: Connection, kind: Kind, submissions: Sequence[S
     new_jobs = [job for job, _ in submitted]
     namespaces = {job.namespace for job in new_jobs}
     if len(namespaces) > 1:
-        # In one order: the statement would lock them in the order of its jobs.
+        # In the same order in all transactions, which avoids deadlocks. The statement itself would lock them in the order of its jobs.
         await lock(connection, *namespaces)
     uids = [uuid.uuid4() for _ in new_jobs]
     query = _sql.bind(
@@ -177,7 +177,7 @@ async def get_many(connection: Connection, uids: Sequence[uuid.UUID]) -> Sequenc
 
 async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> JobPage:
     """Return a page of jobs ordered by name, from one snapshot."""
-    position = await changes.head(connection, StreamName.JOBS, namespace)
+    position = await changes.visible_version(connection, StreamName.JOBS, namespace)
     rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
     items = [stored_job(row) for row in rows[:limit]]
     if len(rows) <= limit:

@@ -11,11 +11,12 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
 _REFERENCE: Final = "libraryPanel"
+#: Maximum depth in the JSON of a dashboard at which references are looked for.
 _MAX_DEPTH: Final = 50
+#: Maximum number of library panels of one dashboard.
 _MAX_PANELS: Final = 200
-"""Limit on the library panels of one dashboard."""
+#: Maximum number of characters of the JSON of all library panels of one dashboard.
 _MAX_CHARACTERS: Final = 2_000_000
-"""Limit on the JSON of the library panels of one dashboard."""
 
 
 def may_refer(spec: str) -> bool:

@@ -1,4 +1,4 @@
-"""Store of synced commits, to which a repository can be rolled back, and of the commit that a rollback has pinned."""
+"""Store of synced commits, to which a repository can be rolled back, and of the commit at which a rollback holds a repository."""
 
 import uuid
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def previous(revisions: Sequence[StoredRevision]) -> StoredRevision | None:
 
 
 async def hold_at(connection: Connection, repository: uuid.UUID, head: str, *, generation: int) -> None:
-    """Prevent automatic syncs until the branch leaves ``head`` or the spec has another generation."""
+    """Prevent automatic syncs until the branch has another newest commit than ``head``, or the spec has another generation."""
     await connection.execute(_sql.hold_at, repository, head, generation)
 
 

@@ -40,7 +40,7 @@ _SEARCH_INTERVAL_SECONDS: Final = 1.0
 _MIN_DELAY_SECONDS: Final = 1.0
 #: Number of workers without a free slot that pass on a wake-up. Then it is dropped, since all workers may be full.
 _MAX_PASSES: Final = 4
-#: One of this many slots is reserved for namespaces without working jobs: jobs of others may take minutes.
+#: One of this many slots is reserved for namespaces without working jobs, since the jobs of other namespaces may take minutes.
 _RESERVED_SHARE: Final = 4
 #: Maximum number of jobs that one transaction finishes.
 _MAX_GROUP: Final = 100
@@ -194,7 +194,7 @@ class JobConsumer:
         return bool(claimed_jobs)
 
     async def _place_due(self) -> None:
-        """Make postponed jobs ready that are due, once in each interval."""
+        """Make due postponed jobs ready, once in each interval."""
         now = asyncio.get_running_loop().time()
         if now < self._next_search_of_due:
             return

@@ -43,11 +43,11 @@ class Execution:
         self._clock = clock
         self._lease = lease
         self._reported_at = 0.0
-        self._lease_doubted = asyncio.Event()
+        self._check_requested = asyncio.Event()
 
     def check_lease(self) -> None:
         """Renew the lease soon, since it may have been lost."""
-        self._lease_doubted.set()
+        self._check_requested.set()
 
     @asynccontextmanager
     async def holding_lease(self) -> AsyncIterator[None]:
@@ -63,8 +63,8 @@ class Execution:
             while True:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._lease.total_seconds() / 3):
-                        await self._lease_doubted.wait()
-                self._lease_doubted.clear()
+                        await self._check_requested.wait()
+                self._check_requested.clear()
                 try:
                     async with self._database.connection() as connection:
                         is_renewed = await claims.renew(connection, self._job.uid, owner=self.owner, lease=self._lease)

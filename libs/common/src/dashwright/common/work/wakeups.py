@@ -19,7 +19,7 @@ PASSES: Final = "dashwright-passes"
 
 
 class WakeupPublisher:
-    """Publisher of wake-ups. While one is being published, later ones with the same key are combined into one."""
+    """Publisher of wake-ups. While a wake-up is being published, later wake-ups with the same key are combined into one."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -44,7 +44,7 @@ class ConversionContexts:
             return
         async with self._database.connection() as connection:
             stored_sources = await data_sources.list_all(connection, org_id)
-            head = await changes.head(connection, StreamName.OBJECTS, namespace)
+            head = await changes.visible_version(connection, StreamName.OBJECTS, namespace)
             if head != self._heads.get(namespace):
                 self._panels[namespace] = await library_elements.list_repeated(connection, namespace)
                 self._heads[namespace] = head

@@ -50,7 +50,7 @@ async def _generations_response(target: Target, services: Services, call: Call, 
     limit = page_size_of(call)
     before = previous_generation(call)
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-        resource_version = await changes.head(connection, StreamName.OBJECTS, namespace)
+        resource_version = await changes.visible_version(connection, StreamName.OBJECTS, namespace)
         current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)
         versions = [] if current is None else await histories.versions(connection, current.uid, before=before, limit=limit + 1)
     if current is not None:
@@ -82,7 +82,7 @@ async def _trash_response(target: Target, services: Services, call: Call, select
     view = await services.policy.view(call.identity, namespace)
     required_actions = (kind.actions["get"], kind.actions["delete"])
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-        resource_version = await changes.head(connection, StreamName.OBJECTS, namespace)
+        resource_version = await changes.visible_version(connection, StreamName.OBJECTS, namespace)
         deleted_objects = await histories.list_trash(
             connection, kind, namespace, name=selection.name, after=position, limit=limit + 1, deleted_by=deleted_by_filter(call.identity)
         )

@@ -57,7 +57,7 @@ async def check_unchanged_access(
 
 async def _expired_token_error(database: Database, position: Position, namespace: str) -> Gone:
     async with database.connection() as connection:
-        return expired_token_error(position, await changes.head(connection, StreamName.OBJECTS, namespace))
+        return expired_token_error(position, await changes.visible_version(connection, StreamName.OBJECTS, namespace))
 
 
 class ObjectSource:
@@ -100,7 +100,7 @@ class ObjectSource:
     async def _first_page(self, limit: int) -> ListPage:
         # One snapshot, so that the version, the page and the count agree.
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-            newest_version = await changes.head(connection, StreamName.OBJECTS, self._namespace)
+            newest_version = await changes.visible_version(connection, StreamName.OBJECTS, self._namespace)
             version = newest_version if self._exact_version is None else min(self._exact_version, newest_version)
             object_slice = await self._read_slice(connection, Position(version), limit)
             remaining_items = None

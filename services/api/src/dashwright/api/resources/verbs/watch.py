@@ -89,7 +89,7 @@ async def _start_position(target: Target, services: Services, options: WatchOpti
     async with services.database.connection() as connection:
         if options.start_version > await changes.latest_version(connection):
             raise changes.version_expired(options.start_version)
-        newest_version = await changes.head(connection, changes.stream_of(target.kind), namespace)
+        newest_version = await changes.visible_version(connection, changes.stream_of(target.kind), namespace)
     if options.start_version == 0:
         return newest_version, index
     return options.start_version, index if options.start_version >= newest_version else None

@@ -87,7 +87,7 @@ def _check_target(current: StoredObject, target: str) -> None:
 
 async def _check_single_instance_target(connection: Connection, namespace: str, name: str) -> None:
     """Raise Invalid if another repository than ``name`` is synced to the instance."""
-    resource_version, last_name = await changes.head(connection, StreamName.OBJECTS, namespace), ""
+    resource_version, last_name = await changes.visible_version(connection, StreamName.OBJECTS, namespace), ""
     while True:
         page = await lists.page(connection, REPOSITORY, namespace, version=resource_version, after=last_name, limit=_PAGE_SIZE)
         for repository in page.items:

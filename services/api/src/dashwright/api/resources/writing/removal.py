@@ -36,7 +36,7 @@ async def select_objects(
         connection,
         kind,
         namespace,
-        version=await changes.head(connection, StreamName.OBJECTS, namespace),
+        version=await changes.visible_version(connection, StreamName.OBJECTS, namespace),
         after="",
         limit=MAX_DELETED,
         labels=selection.labels,
