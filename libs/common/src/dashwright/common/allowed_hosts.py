@@ -1,4 +1,4 @@
-"""Addresses that services may connect to on behalf of users: public ones, and others only if a setting lists them.
+"""Addresses that services may connect to on behalf of users: public addresses, and other addresses if a setting lists them.
 
 A user who creates a data source or a repository chooses an address that the servers connect to. Without this rule, the
 user could reach addresses that only the servers can reach, such as the servers themselves or the metadata service of a cloud.
@@ -57,13 +57,13 @@ class AllowedHosts:
         return AllowedHosts(names, networks)
 
     def permits(self, address: Address, host: str = "") -> bool:
-        """Return whether services may connect to ``address``: it is public, or it or ``host``, its name, is listed."""
+        """Return whether services may connect to ``address``: it is public, or the setting lists it or its name ``host``."""
         return is_public(address) or self.lists(address, host)
 
     def lists(self, address: Address | None, host: str = "") -> bool:
         """Return whether the setting lists ``address`` (None: unknown) or ``host``.
 
-        Services connect to a host that is not listed only with encryption.
+        To any other host, services connect with encryption only.
         """
         name = _normalized_name(host)
         if name and (name in self._names or name.endswith(self._suffixes)):

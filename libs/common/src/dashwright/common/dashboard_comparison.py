@@ -12,15 +12,16 @@ from typing import Any, Final, NamedTuple
 from dashwright.common.json_documents import json_equal, write_json
 from dashwright.common.json_shapes import list_of, object_at, objects_of
 
+#: Name of the setting whose change alone makes a panel MOVED.
 POSITION: Final = "position"
-"""Name of the setting whose change alone makes a panel MOVED."""
 
+#: Members in which data sources keep the query text; the first string among them is used.
 _QUERY_TEXT_KEYS: Final = ("expr", "rawSql", "query", "target", "expression")
-"""Members in which data sources keep the query text; the first string among them is used."""
 
+#: Whole numbers of at least this absolute value are written as floats, smaller ones as integers.
 _MIN_FLOAT: Final = 1e15
-"""Whole numbers of at least this absolute value are written as floats, smaller ones as integers."""
 
+#: Members that are set when a dashboard is stored. They are not compared.
 _SET_BY_STORE: Final = ("id", "uid", "version", "iteration")
 _PANEL_KEYS: Final = (
     "id",
@@ -38,8 +39,8 @@ _PANEL_KEYS: Final = (
 _QUERY_KEYS: Final = ("refId", "datasource", "key")
 _FIELD_KEYS: Final = ("unit", "thresholds", "min", "max", "decimals")
 _DASHBOARD_KEYS: Final = ("title", "description", "tags", "refresh", "time", "timezone", "timeSettings")
+#: Maximum number of characters of the title of a row or tab, which is repeated for each panel in it.
 _MAX_TITLE_CHARACTERS: Final = 80
-"""Maximum number of characters of the title of a row or tab, which is repeated for each panel in it."""
 
 _COMPARED_ELSEWHERE: Final = ("panels", "rows", "elements", "layout", "templating", "variables", "annotations")
 
@@ -107,7 +108,7 @@ class _Summary:
     title: str = ""
     #: Settings of which a comparison shows the text before and after, by name.
     texts: dict[str, str] = field(default_factory=dict)
-    #: Settings of which a comparison shows only the names, by name.
+    #: Values of the settings of which a comparison shows only the names, by name.
     other_settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -143,7 +144,7 @@ def _panel_change(name: str, old: _Summary | None, new: _Summary) -> PanelChange
 
 
 def _is_shown_for_new_panel(name: str) -> bool:
-    """Return whether the comment shows a setting of a new panel: ``query A`` is shown, ``query A format`` is not."""
+    """Return whether the comment on a pull request shows a setting of a new panel: ``query A`` is shown, ``query A format`` is not."""
     return name in ("type", "library panel", "data source") or (name.startswith("query ") and name.count(" ") == 1)
 
 

@@ -1,4 +1,4 @@
-"""Fair sharing of slots between organizations, or callers. The backlog of one never makes another one wait."""
+"""Fair sharing of slots between organizations or callers. No organization waits for the backlog of another one."""
 
 import asyncio
 import math
@@ -30,8 +30,8 @@ class FairLimiter:
     - A free slot is given to the waiting organization with the fewest slots, and among those to the one that got a slot
       longest ago. Requests of one organization keep their order.
     - No slot beyond the reserve is free while a request waits.
-    - At most ``waiting`` requests wait. A request may wait only if its organization has fewer waiting requests than there are
-      free places, so that places remain for other organizations.
+    - At most ``waiting`` requests wait. A request may wait only if its organization has fewer waiting requests than the
+      queue has free places, so that places remain for other organizations.
     """
 
     def __init__(

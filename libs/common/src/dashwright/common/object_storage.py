@@ -84,7 +84,7 @@ class ObjectStorage:
             raise _unavailable(error) from error
 
     async def read(self, path: str, *, start: int, size: int) -> bytes:
-        """Return at most ``READ_BYTES`` bytes of an object from the position ``start`` on. Raises ObjectMissing.
+        """Return at most ``READ_BYTES`` bytes of an object from the position ``start`` on. Raises ObjectMissing if it does not exist.
 
         ``size`` is the size of the whole object. No connection or file is open between two reads, even if a client
         reads slowly.

@@ -175,13 +175,13 @@ class Settings(FeatureSettingsFields, SettingsFields):
         if not self.results_url.startswith(_S3_SCHEME):
             return StorageLocation(Path(self.results_url) if self.results_url else self.data_dir / "batches")
         endpoint = urlsplit(self.results_endpoint)
-        if endpoint.scheme == "http" and not self._permits_plain(endpoint.hostname or ""):
+        if endpoint.scheme == "http" and not self._permits_unencrypted(endpoint.hostname or ""):
             raise SettingsError(f"{PREFIX}RESULTS_ENDPOINT: use https, or list the host in {PREFIX}ALLOWED_HOSTS")
         bucket, _, prefix = self.results_url.removeprefix(_S3_SCHEME).partition("/")
         keys = self.results_access_key, self.results_secret_key
         return StorageLocation(None, bucket, prefix.strip("/"), self.results_endpoint, self.results_region, *keys)
 
-    def _permits_plain(self, host: str) -> bool:
+    def _permits_unencrypted(self, host: str) -> bool:
         """Return whether services may connect to a host without encryption."""
         try:
             address = ipaddress.ip_address(host)

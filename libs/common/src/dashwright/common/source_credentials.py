@@ -85,7 +85,7 @@ def _base_url(record: SourceRecord) -> URL:
 
 
 def _headers(record: SourceRecord) -> dict[str, str]:
-    """Return the headers for authentication, and the custom headers of a record. Raises BadRequest."""
+    """Return the headers for authentication, and the custom headers of a record. Raises BadRequest if one is invalid."""
     headers = {}
     url = _base_url(record)
     if record.basic_auth:

@@ -6,8 +6,8 @@ from typing import Final
 #: Reasons of OpenSSL for data that is not TLS. They differ between its versions.
 _NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
 
+#: Rest of a message that begins with the name of a server, which sent something other than TLS.
 NOT_TLS_ADVICE: Final = "does not speak TLS at this port, and probably serves plain HTTP: use http:// in the address, or correct the port"
-"""The rest of a sentence about a server that sent something other than TLS."""
 
 
 def is_not_tls(error: BaseException) -> bool:

@@ -61,8 +61,7 @@ async def _serve(service: str, build: Callable[[Settings, Database, Broker, Cloc
             await worker.start()
             with listening_at("PROBE", settings.probe_host, settings.probe_port):
                 await probe_server.start(settings.probe_host, settings.probe_port)
-            # All current Python objects live as long as the process. Excluded from garbage collections, they do not make these stall
-            # requests.
+            # All current Python objects live as long as the process. Without them, garbage collections, which stall requests, are shorter.
             gc.freeze()
             log.info("serving")
             await stop_requested.wait()

@@ -75,7 +75,7 @@ def read_documents(text: str) -> list[Any]:
 
 
 def read_json_documents(text: str) -> list[Any]:
-    """Return all documents of a text as JSON data, like ``read_yaml``; None for an empty document. Raises Invalid."""
+    """Return all documents of a text as JSON data, like ``read_yaml``; None for an empty document. Raises Invalid for other data."""
     trees = read_documents(text)
     for number, tree in enumerate(trees, 1):
         for reason in _json_faults(tree):

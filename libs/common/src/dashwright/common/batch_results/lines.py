@@ -1,6 +1,6 @@
 """Line of an item in the results of a batch: ``{"index", "id", "state", "error"?, "result"?}``.
 
-The result is the last member and is copied unchanged, so that a large result is never parsed or completely in memory.
+The result is the last member and is copied unchanged, so that a service neither parses a large result nor holds all of it in memory.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ _ENDED: Final = frozenset({ItemState.SUCCESS, ItemState.ERROR, ItemState.CANCELL
 _EVALUATION: Final = "Evaluation"
 
 
-class LineEnds(NamedTuple):
+class LineAroundResult(NamedTuple):
     """The parts of a line before and after the result of an evaluation."""
 
-    head: bytes
-    tail: bytes
+    before: bytes
+    after: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Line:
     result: bytes | None  #: JSON.
 
 
-def line_ends(item: ItemResult) -> LineEnds:
-    """Return the parts of a line around the result of an evaluation. Without one, all of the line is in the head."""
+def line_around_result(item: ItemResult) -> LineAroundResult:
+    """Return the parts of a line around the result of an evaluation. A line without such a result is completely in ``before``."""
     members: dict[str, Any] = {"index": item.index, "id": item.id, "state": item.state}
     result = None
     if item.state in _ENDED:
@@ -49,8 +49,8 @@ def line_ends(item: ItemResult) -> LineEnds:
             members["error"] = "the result was deleted or has expired"
     members_json = orjson.dumps(members)[:-1]
     if item.kind == _EVALUATION and item.body_size is not None:
-        return LineEnds(members_json + _RESULT, _LINE_END)
-    return LineEnds(members_json + (_LINE_END if result is None else _RESULT + result.encode() + _LINE_END), b"")
+        return LineAroundResult(members_json + _RESULT, _LINE_END)
+    return LineAroundResult(members_json + (_LINE_END if result is None else _RESULT + result.encode() + _LINE_END), b"")
 
 
 def parse_line(line: bytes) -> Line:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
-from dashwright.common.batch_results.lines import line_ends
+from dashwright.common.batch_results.lines import line_around_result
 from dashwright.common.batch_results.stored_lines import StoredLines
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict, Gone
@@ -14,7 +14,7 @@ from dashwright.common.stores import batch_results, evaluations
 from dashwright.common.stores.batch_results import SEGMENT_ITEMS, ItemResult
 from dashwright.common.stores.evaluations import CHUNK_BYTES
 
-#: Number of times that an item whose result is elsewhere than found is searched again.
+#: Number of times that an item is listed again because its result was moved after the last listing.
 _MAX_SEARCHES: Final = 5
 
 
@@ -28,8 +28,9 @@ class BatchResultReader:
     async def lines(self, uid: uuid.UUID, *, first: int, end: int, state: ItemState | None = None) -> AsyncIterator[bytes]:
         """Yield the lines of the items with an index from ``first`` to before ``end``, in parts.
 
-        Each part belongs to one line, and the last part of a line ends with a newline. Raises Gone if the batch is deleted or an
-        object is missing, Conflict if an item is retried while its line is read, and Unavailable.
+        Each part belongs to one line, and the last part of a line ends with a newline. Raises Gone if the batch is deleted or a
+        stored segment is missing, Conflict if a result is moved while its line is read, and Unavailable if the database or the object
+        storage does not respond.
         """
         searches = 0
         is_line_begun = False
@@ -73,13 +74,13 @@ class BatchResultReader:
                     yield item.index, part
                 position += 1
             else:
-                group = _group(items, position)
+                group = _small_results(items, position)
                 for line in await self._small_lines(group):
                     yield items[position].index, line
                     position += 1
 
     async def _small_lines(self, items: Sequence[ItemResult]) -> Sequence[bytes]:
-        """Return the lines of items with small results, up to the first moved result. Raises ObjectMissing if the first item has one."""
+        """Return the lines of items with small results, up to the first moved result. Raises ObjectMissing if that is the first."""
         jobs = [item.job for item in items if item.job is not None and item.body_size is not None]
         bodies: Mapping[uuid.UUID, bytes] = {}
         if jobs:
@@ -87,11 +88,11 @@ class BatchResultReader:
                 bodies = await batch_results.read_bodies(connection, jobs)
         lines: list[bytes] = []
         for item in items:
-            head, tail = line_ends(item)
+            before, after = line_around_result(item)
             if item.body_size is None:
-                lines.append(head + tail)
+                lines.append(before + after)
             elif item.job is not None and (body := bodies.get(item.job)) is not None:
-                lines.append(head + body + tail)
+                lines.append(before + body + after)
             elif lines:
                 break
             else:
@@ -101,23 +102,23 @@ class BatchResultReader:
     async def _large_line(self, item: ItemResult) -> AsyncIterator[bytes]:
         """Yield the line of an item with a large result, chunk by chunk."""
         assert item.job is not None
-        head, tail = line_ends(item)
-        index = 0
+        before, after = line_around_result(item)
+        chunk_index = 0
         while True:
             async with self._database.connection() as connection:
-                chunk = await evaluations.read_chunk(connection, item.job, "json", index)
-                is_moved = chunk is None and (index == 0 or await evaluations.find(connection, item.job) is None)
+                chunk = await evaluations.read_chunk(connection, item.job, "json", chunk_index)
+                is_moved = chunk is None and (chunk_index == 0 or await evaluations.find(connection, item.job) is None)
             if is_moved:
                 raise ObjectMissing(str(item.job))
             if chunk is None:
-                yield tail
+                yield after
                 return
-            yield head + chunk if index == 0 else chunk
-            index += 1
+            yield before + chunk if chunk_index == 0 else chunk
+            chunk_index += 1
 
 
-def _group(items: Sequence[ItemResult], position: int) -> Sequence[ItemResult]:
-    """Return consecutive items from a position on whose results are in the database and have together about the size of a chunk."""
+def _small_results(items: Sequence[ItemResult], position: int) -> Sequence[ItemResult]:
+    """Return consecutive items, from a position on, with small or no results in the database, of about a chunk in all at most."""
     size = 0
     end = position
     while end < len(items) and size < CHUNK_BYTES:

@@ -14,7 +14,7 @@ GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 
 
 class StoredLines:
-    """Lines of an object, in their order. The line after the last one read begins at the index ``index``."""
+    """Lines of an object, in their order. ``index`` is the index of the item whose line is read next."""
 
     def __init__(self, storage: ObjectStorage, path: str, *, size: int, first_index: int) -> None:
         self._storage = storage
@@ -29,7 +29,7 @@ class StoredLines:
     async def line(self, index: int) -> AsyncIterator[bytes]:
         """Yield the line of an item in parts, the last of which ends with a newline. Earlier lines are skipped.
 
-        Raises ObjectMissing if the object was deleted, and Unavailable.
+        Raises ObjectMissing if the object was deleted, and Unavailable if the object storage does not respond.
         """
         while self.index <= index:
             if not self._parts:

@@ -47,12 +47,12 @@ RIGHTS_BY_ROLE: Final[Mapping[str, Rights]] = {
 async def grant(connection: "asyncpg.Connection[Any]", rights_by_role: Mapping[str, Rights] = RIGHTS_BY_ROLE) -> None:
     """Grant each role its rights on every table; roles that do not exist are skipped.
 
-    Call it in a transaction as the owner of the tables. Raises DashwrightError if another role owns some of them.
+    Call it in a transaction as the owner of the tables. Raises DashwrightError if another role owns one of the tables.
     """
     try:
         await _grant(connection, rights_by_role)
     except asyncpg.InsufficientPrivilegeError as error:
-        advice = "make one role the owner of all tables, as deploy/postgres/roles.sql does, and migrate as that"
+        advice = "make one role the owner of all tables, as deploy/postgres/roles.sql does, and migrate as that role"
         raise DashwrightError(f"The rights of the services' roles could not be granted ({error}); {advice}") from error
 
 

@@ -140,7 +140,7 @@ class Database:
     async def connection(self) -> AsyncIterator[Connection]:
         """Yield a connection.
 
-        Raises Unavailable if none is free in time, or if the server is lost or too busy inside the block;
+        Raises Unavailable if no connection is free in time, or if the server is lost or too busy inside the block;
         TooManyRequests if the holder of the current task has too many requests. Errors of SQL, such as a
         unique violation, are asyncpg's own.
         """

@@ -113,7 +113,7 @@ def parse(source: str, *, location: str) -> Queries:
     conditions: dict[str, str] = {}
     for section_type, name, body in zip(sections[::3], sections[1::3], sections[2::3], strict=True):
         if not _NAME.fullmatch(name):
-            raise DashwrightError(f"{location} has a query named {name!r}; a name is small letters, digits and underscores.")
+            raise DashwrightError(f"{location} has a query named {name!r}; use a letter, then lower-case letters, digits and underscores.")
         if name in queries or name in fragments or name in conditions:
             raise DashwrightError(f"{location} has two queries named {name}.")
         lines = [line for line in body.splitlines() if line.strip()]

@@ -33,8 +33,8 @@ _CONNECT_TIMEOUT_SECONDS = 10
 #: Time for which a migration waits for a lock of a table. Services that use the table wait behind it.
 _APPLY_LOCK_TIMEOUT = "2s"
 _APPLY_PAUSE_SECONDS = 0.5
-#: Waits for running writers, and lets others wait. Services write these tables first, in this order. A migration that locked others
-#: before them could deadlock with a service, and PostgreSQL might fail the service.
+#: Waits for running writers, and makes new writers wait. Services write these tables before all others, in this order. A migration that
+#: locked another table first could deadlock with a service, and PostgreSQL might cancel the transaction of the service.
 _LOCK_WRITTEN_TABLES = """
 do $$
 begin
@@ -103,7 +103,7 @@ async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
 async def pending_migrations(url: str, source: Traversable = MIGRATIONS) -> list[str]:
     """Return the names of the migrations that ``migrate`` would apply, and change nothing.
 
-    The schema may be newer than this program if it only adds to that of this program. Raises Unavailable if the database is
+    A schema that is newer than this program is permitted if it only adds to the program's schema. Raises Unavailable if the database is
     unreachable. Raises DashwrightError if the schema is too new for this program, or if an applied file was changed.
     """
     async with _connected(url) as connection:
