@@ -12,7 +12,7 @@ from dashwright.common.models.provisioning import JobResourceSummary, JobStatus,
 from dashwright.common.stores import jobs
 from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.repositories import QuarantineChange
-from dashwright.common.stores.repository_events import MAX_FILES, health_changed, quarantine_changed, sync_ended
+from dashwright.common.stores.repository_events import MAX_FILES, health_announcements, quarantine_announcements, sync_announcements
 from dashwright.common.stores.resources import StoredObject
 
 GIT = {"type": "githost", "githost": {"url": "https://git.example/team", "branch": "main"}}
@@ -69,7 +69,7 @@ def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, 
 
     The counts of an event are the totals of all kinds.
     """
-    events = sync_ended(repository(source), job(submitter), job_status, SyncStatus())
+    events = sync_announcements(repository(source), job(submitter), job_status, SyncStatus())
     assert [event.name for event in events] == ([] if name is None else [name])
     for event in events:
         assert event.data.message
@@ -90,19 +90,19 @@ def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, 
 )
 def test_the_health_is_announced_when_it_changes(was_healthy: bool | None, healthy: bool, names: list[str]) -> None:
     """The first check of a repository is an event only if it fails."""
-    events = health_changed(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, milliseconds=1)
+    events = health_announcements(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, milliseconds=1)
     assert [event.name for event in events] == names
 
 
 def test_events_are_bounded() -> None:
     """An event has at most a hundred files, and messages of a thousand characters. The number of files is complete."""
     files = [EventFile(path=f"{index:05}.json", message="m" * 5000) for index in range(10_000)]
-    (event,) = quarantine_changed(repository(GIT), change=QuarantineChange(files, []), commit="c", milliseconds=1)
+    (event,) = quarantine_announcements(repository(GIT), change=QuarantineChange(files, []), commit="c", milliseconds=1)
     assert (event.data.file_count, len(event.data.files or ())) == (10_000, MAX_FILES)
     # A hundred messages of a thousand characters, and the rest of the event.
     assert len(event.data.to_json()) < 150_000
     job_status = JobStatus(state=State.ERROR, finished=1, message="m" * 5000, errors=["e" * 5000] * 20)
-    (ended,) = sync_ended(repository(GIT), job("user:1"), job_status, SyncStatus())
+    (ended,) = sync_announcements(repository(GIT), job("user:1"), job_status, SyncStatus())
     assert len(ended.data.to_json()) < 30_000
 
 

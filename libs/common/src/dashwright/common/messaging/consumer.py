@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from dashwright.common.messaging.broker import Handler
-from dashwright.common.messaging.delivery_result import DeliveryResult, after_failure
+from dashwright.common.messaging.delivery_result import DeliveryResult, result_of_failure
 from dashwright.common.messaging.message import Delivery
 from dashwright.common.messaging.topology import Topology
 from dashwright.common.observability import metrics, tracing
@@ -63,6 +63,6 @@ class Consumer:
         try:
             return await self._handler(delivery)
         except Exception as error:  # noqa: BLE001 - the outermost loop of a message
-            result = after_failure(delivery, self._topology, f"{type(error).__name__}: {error}")
+            result = result_of_failure(delivery, self._topology, f"{type(error).__name__}: {error}")
             _log.exception("message_handler_failed", result=result.label)
             return result

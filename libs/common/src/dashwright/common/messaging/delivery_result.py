@@ -43,7 +43,7 @@ class Retry:
     after: float  #: Seconds.
     reason: str
     #: True if an exception of the handler was the cause. The number of such retries is limited.
-    failed: bool = False
+    is_failure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class FollowUp:
     message: Message
 
 
-def after_failure(delivery: Delivery, topology: Topology, reason: str) -> DeliveryResult:
+def result_of_failure(delivery: Delivery, topology: Topology, reason: str) -> DeliveryResult:
     """Return the result for an exception of the handler: a retry with the next delay, or a dead letter after the last delay."""
     failures = count_header(delivery.message.headers, FAILURES)
     if failures < len(topology.retry_delays):
-        return Retry(topology.retry_delays[failures].delay, reason, failed=True)
+        return Retry(topology.retry_delays[failures].delay, reason, is_failure=True)
     return DeadLetter(reason)
 
 
@@ -93,7 +93,7 @@ def follow_up(delivery: Delivery, queue: str, result: Retry | DeadLetter, topolo
 def _retry_message(delivery: Delivery, result: Retry, topology: Topology) -> FollowUp:
     retry_delay = next((candidate for candidate in topology.retry_delays if candidate.delay >= result.after), topology.retry_delays[-1])
     headers: dict[str, Header] = {ATTEMPT: delivery.attempt}
-    if result.failed:
+    if result.is_failure:
         headers[FAILURES] = count_header(delivery.message.headers, FAILURES) + 1
     message = replace(delivery.message, headers={**delivery.message.headers, **headers}, expiration=None)
     return FollowUp(retry_delay.exchange, delivery.routing_key, message)

@@ -34,7 +34,7 @@ _MAX_MESSAGE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Event that happened to a repository."""
+    """Event about a repository, which ``announce`` stores for its receivers."""
 
     name: RepositoryEventName
     data: RepositoryEventData
@@ -67,8 +67,8 @@ async def announce(connection: Connection, repository: StoredObject, announcemen
         )
 
 
-def sync_ended(repository: StoredObject, job: StoredJob, status: JobStatus, sync: SyncStatus) -> Sequence[Announcement]:
-    """Return the event that a sync has ended, unless it is a periodic sync of a local directory that changed nothing.
+def sync_announcements(repository: StoredObject, job: StoredJob, status: JobStatus, sync: SyncStatus) -> Sequence[Announcement]:
+    """Return the announcement of an ended sync. Return no announcement of a periodic sync of a local directory that changed nothing.
 
     Such syncs run in each interval, because a directory has no commit that a check could compare.
     """
@@ -92,10 +92,10 @@ def sync_ended(repository: StoredObject, job: StoredJob, status: JobStatus, sync
     return [Announcement(name, data, status.finished or 0)]
 
 
-def quarantine_changed(
+def quarantine_announcements(
     repository: StoredObject, *, change: QuarantineChange, commit: str | None, milliseconds: int
 ) -> Sequence[Announcement]:
-    """Return the events that files entered or left the quarantine, one for all files. ``milliseconds`` is the Unix time."""
+    """Return the announcements that files entered or left the quarantine, each of all such files. ``milliseconds`` is the Unix time."""
     spec = RepositorySpec.model_validate_json(repository.spec)
     changes = ((RepositoryEventName.QUARANTINE_ENTERED, change.entered), (RepositoryEventName.QUARANTINE_LEFT, change.left))
     return [
@@ -114,10 +114,10 @@ def quarantine_changed(
     ]
 
 
-def health_changed(
+def health_announcements(
     repository: StoredObject, *, was_healthy: bool | None, healthy: bool, message: str | None, commit: str | None, milliseconds: int
 ) -> Sequence[Announcement]:
-    """Return the event that the health has changed. ``was_healthy`` is None before the first check, which is expected to succeed."""
+    """Return the announcement of a changed health, if any. ``was_healthy`` is None before the first check, which is expected to succeed."""
     if healthy == (was_healthy is not False):
         return ()
     name = RepositoryEventName.HEALTH_HEALTHY if healthy else RepositoryEventName.HEALTH_UNHEALTHY

@@ -76,7 +76,7 @@ async def update(connection: Connection, job: StoredJob, status: JobStatus, *, s
         # The repository was deleted in the meantime, so there is no status to write.
         return
     for repository, sync in ended:
-        await repository_events.announce(connection, repository, repository_events.sync_ended(repository, job, status, sync))
+        await repository_events.announce(connection, repository, repository_events.sync_announcements(repository, job, status, sync))
 
 
 def _next_sync_at(repository: StoredObject, finished: int) -> int | None:

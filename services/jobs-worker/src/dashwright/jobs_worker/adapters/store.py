@@ -19,7 +19,7 @@ from dashwright.common.models.provisioning import RepositoryStatus, ResourceCoun
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import claims, managed_objects, quotas, repositories, resources, revisions
 from dashwright.common.stores.repositories import QuarantineChange, QuarantineEntry, StoredCommit
-from dashwright.common.stores.repository_events import announce, quarantine_changed
+from dashwright.common.stores.repository_events import announce, quarantine_announcements
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.domain.objects import (
@@ -217,7 +217,9 @@ class DatabaseObjectStore:
             status = await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
             assert repository is not None, "an update calls its function"
             milliseconds = self._clock.milliseconds()
-            announcements = quarantine_changed(repository, change=quarantine_change, commit=status.sync.last_ref, milliseconds=milliseconds)
+            announcements = quarantine_announcements(
+                repository, change=quarantine_change, commit=status.sync.last_ref, milliseconds=milliseconds
+            )
             await announce(connection, repository, announcements)
 
     async def _delete(self, connection: Connection, namespace: str, keys: Sequence[Key]) -> int:

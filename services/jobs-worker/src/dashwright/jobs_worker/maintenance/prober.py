@@ -16,7 +16,7 @@ from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
 from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
 from dashwright.common.stores import resources
-from dashwright.common.stores.repository_events import Announcement, announce, health_changed
+from dashwright.common.stores.repository_events import Announcement, announce, health_announcements
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.readiness import set_readiness
@@ -73,7 +73,7 @@ class Prober:
             if status.health.healthy != (error is None):
                 log.info("repository_health_changed", repository=name, healthy=error is None, reason=reason)
             was_healthy = None if status.health.checked is None else status.health.healthy
-            announcements = health_changed(
+            announcements = health_announcements(
                 stored_object, was_healthy=was_healthy, healthy=error is None, message=reason, commit=status.sync.last_ref, milliseconds=now
             )
             changes.append((stored_object, announcements))

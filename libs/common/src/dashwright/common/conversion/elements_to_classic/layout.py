@@ -41,7 +41,7 @@ def classic_panels(spec: Mapping[str, Any]) -> _Panels:
     try:
         layout = object_in(spec, "layout")
         if _has_sections(layout):
-            return flattening.sections(layout, 0, 1)
+            return flattening.panels_of_sections(layout, 0, 1)
         panels: _Panels = []
         flattening.add_grid(layout, 0, panels)
     except ConversionFailed as failure:
@@ -56,7 +56,7 @@ class _Flattening:
         self._elements = elements
         self._last_row_id: int | None = None
 
-    def sections(self, layout: Mapping[str, Any], y: float, depth: int) -> _Panels:
+    def panels_of_sections(self, layout: Mapping[str, Any], y: float, depth: int) -> _Panels:
         """Return the panels of the rows or tabs of a layout, from line ``y`` on."""
         if depth > MAX_LAYOUT_DEPTH:
             raise too_deep()
@@ -94,7 +94,7 @@ class _Flattening:
                 header.pop("repeat", None)
             panels.append(header | {"collapsed": False, "panels": [], "gridPos": _header_position(y)})
             y += 1
-        nested = self.sections(inner, y, depth + 1)
+        nested = self.panels_of_sections(inner, y, depth + 1)
         panels += nested
         return max([y, *(_end(panel) for panel in nested)])
 
