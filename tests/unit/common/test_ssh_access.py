@@ -140,7 +140,7 @@ def test_an_invalid_key_is_refused(tmp_path: Path) -> None:
         (f"# a comment\nhost.example {HOST_KEY}\n{HOST_KEY}", "line 3 is not a host"),
         ("host.example ssh-ed25519 AAAA", "line 1 is not a host"),
         ("@revoked host.example", "line 1 is not a host"),
-        ("#" * 70_000, "at most 65536 of its 70000 characters"),
+        ("#" * 70_000, "it has 70000 characters, and at most 65536 are allowed"),
     ],
 )
 def test_faulty_known_hosts_are_refused(text: str, message: str) -> None:
