@@ -117,7 +117,7 @@ class FeatureSettingsFields(BaseSettings):
     proxy_streams: Annotated[int, Field(gt=1, le=10_000)] = setting(
         128,
         "maximum number of concurrent proxied requests of one gateway; a quarter is reserved for organizations without a proxied "
-        "request, and one caller may have half",
+        "request, and one caller may use half of this number",
         "api",
     )
 

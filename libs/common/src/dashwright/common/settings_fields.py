@@ -310,7 +310,9 @@ class SettingsFields(BaseSettings):
         "jobs-worker",
     )
     evaluation_slots: Positive = setting(
-        16, "maximum number of evaluations that one worker runs concurrently as jobs; reserved like `JOB_SLOTS`", "expressions"
+        16,
+        "maximum number of evaluations that one worker runs concurrently as jobs; a part of them is reserved, as described for `JOB_SLOTS`",
+        "expressions",
     )
     job_lease_seconds: Seconds = setting(
         30,
@@ -338,7 +340,8 @@ class SettingsFields(BaseSettings):
     min_refresh: Seconds = setting(5, "the shortest refresh interval that a dashboard may have, in seconds", "api, jobs-worker")
     watches: Positive = setting(
         20_000,
-        "maximum number of open watches of one gateway; a further one is refused with 429. A caller may have a quarter, an Admin all",
+        "maximum number of open watches of one gateway; a further one is refused with 429. One caller may use a quarter of this number, "
+        "and an Admin all of it",
         "api",
     )
     versions_kept: Positive = setting(20, "number of versions of each dashboard that are kept, the newest ones", "jobs-worker, import")
