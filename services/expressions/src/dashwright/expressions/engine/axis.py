@@ -78,7 +78,7 @@ def align(left: Axis, right: Axis) -> Alignment:
     """
     if left.grid is not None and right.grid is not None:
         return _align_grids(left, left.grid, right.grid)
-    # A repeated time on the left is joined with its last column on the right, not with the same column.
+    # Repeated times are excluded: each of them is joined with the last equal time on the right, not with the same column.
     if left.has_same_times(right) and _is_strictly_ascending(left.times):
         return Alignment(left, ALL, ALL)
     return _align_any_times(left, right)
@@ -93,8 +93,8 @@ def _align_grids(left_axis: Axis, left: Grid, right: Grid) -> Alignment:
     offset = right.start - left.start
     if offset % divisor:
         return _empty_alignment()
-    # The smallest number of steps of the left grid to a time that is an integral number of right steps away from
-    # ``right.start`` (Chinese remainder theorem).
+    # The smallest number of left steps from ``left.start`` to a time that the right grid, extended in both directions, also
+    # has (Chinese remainder theorem).
     modulus = right.step // divisor
     left_steps = (offset // divisor * pow(left.step // divisor, -1, modulus)) % modulus
     start = left.start + left_steps * left.step

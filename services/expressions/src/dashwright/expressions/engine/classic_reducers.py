@@ -12,7 +12,7 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.reducers import REDUCERS, Reducer, row_chunks
 from dashwright.expressions.engine.values import Cells, Floats
 
-#: Reduces each row to one number, NaN if it has only NaN. There is at least one column.
+#: Reduces each row of an array with at least one column to one number, which is NaN if all points of the row are NaN.
 Reduction = Callable[[Floats], Floats]
 
 _MAX_FLOAT = np.finfo(np.float64).max
@@ -75,7 +75,7 @@ NAMES = tuple(_REDUCTIONS)
 
 
 def reduce(name: str, values: Floats, deadline: Deadline) -> Cells:
-    """Return each row reduced to one cell by the reducer ``name``."""
+    """Return each row reduced to one cell by the reducer ``name``; null if the row has no other points than null and NaN."""
     if not values.shape[1]:
         return Cells(np.full(len(values), np.nan), np.ones(len(values), np.bool_))
     results, nulls = np.empty(len(values)), np.zeros(len(values), np.bool_)

@@ -17,6 +17,7 @@ from dashwright.expressions.engine.values_to_frames import frames_of
 
 #: The outcome or the error of each refId.
 Results = dict[str, Outcome | DashwrightError]
+#: The result of a query or expression as other expressions read it.
 _StoredResult = Values | Table | DashwrightError
 
 #: The number of points that the labels and the frame of one item count as.
@@ -60,8 +61,8 @@ class _ResultStore:
         result = self._results[ref_id]
         return values_of_table(ref_id, result) if isinstance(result, Table) else result
 
-    def table(self, ref_id: str) -> _StoredResult:
-        """Return a refId as input of a SQL statement: the frames of a query, the values or table of an expression, or an error."""
+    def sql_input(self, ref_id: str) -> _StoredResult:
+        """Return what a SQL statement reads of a refId: the frames of a query, the values or table of an expression, or its error."""
         return self._tables.get(ref_id) or self._results[ref_id]
 
     def reserve(self, ref_id: str, values: Values | Table) -> None:
@@ -182,7 +183,7 @@ def _evaluate(node: Node, expression: Expression, store: _ResultStore, limits: L
 def _select(node: Node, expression: TableExpression, store: _ResultStore, limits: Limits) -> Outcome:
     inputs: dict[str, Values | Table] = {}
     for name in node.inputs:
-        value = store.table(name)
+        value = store.sql_input(name)
         if isinstance(value, DashwrightError):
             raise _table_error(node.ref_id, name, value)
         inputs[name] = value

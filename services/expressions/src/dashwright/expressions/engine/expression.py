@@ -54,6 +54,7 @@ class Expression(Protocol):
         """Return the outcome. Raises a DashwrightError if the inputs are not compatible."""
 
 
+# Not a protocol like ``Expression``, because the engine distinguishes the two by ``isinstance``.
 class TableExpression(ABC):
     """An expression that selects from tables: the frames of data source queries and the results of other expressions."""
 

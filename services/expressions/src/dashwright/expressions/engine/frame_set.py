@@ -24,8 +24,8 @@ DisplayNames = Callable[[LabelSets], Sequence[str]]
 class FrameSet(Sequence[Frame]):
     """The frames of a set, which are created when they are read.
 
-    There is a frame with one value column for each item, and a time column before that of a series. A wide set is one frame
-    with the value columns of all series, which share their times.
+    Each item has a frame with one value column, which follows the time column if the item has times. A wide set is one
+    frame with the value columns of all series, which share their times.
     """
 
     values: Series | Numbers
@@ -39,7 +39,7 @@ class FrameSet(Sequence[Frame]):
     times: Times | None = None  #: The time of each number. None: the frames of numbers have no time column.
     time_name: str = TIME_NAME  #: The name of each time column.
     time_config: Mapping[str, Any] | None = None  #: The configuration of each time column.
-    display_names: DisplayNames | None = None  #: Without display names, or for an empty one, the client chooses the name.
+    display_names: DisplayNames | None = None  #: If it is None or a display name is empty, the client chooses the name.
     is_wide: bool = False  #: True if all series are columns of one frame. They then have one axis, and at least one exists.
 
     def with_ref_id(self, ref_id: str) -> "FrameSet":
@@ -152,7 +152,7 @@ class FrameSet(Sequence[Frame]):
 
 
 def first_meta(frames: Sequence[Frame]) -> Mapping[str, Any] | None:
-    """Return the meta of the first frame. There must be one."""
+    """Return the meta of the first frame. ``frames`` must not be empty."""
     return frames.meta_of(0) if isinstance(frames, FrameSet) else frames[0].meta
 
 

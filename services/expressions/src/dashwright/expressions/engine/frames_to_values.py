@@ -192,7 +192,9 @@ def _value_columns(frame: Frame, times: Times | None = None) -> Iterator[_ValueC
 
 
 def _rows_by_labels(frame: Frame) -> Iterator[tuple[Labels, Positions]]:
-    """Yield the positions of the rows with equal strings, in the order of the first row. Null counts as empty."""
+    """Yield each distinct label set of the string columns with the positions of its rows, in the order of the first rows.
+    A null string counts as empty.
+    """
     string_fields = [field for field in frame.fields if field.type is FieldType.STRING]
     names = [field.name for field in string_fields]
     columns = [field.values.tolist() for field in string_fields]
@@ -300,7 +302,7 @@ class _ColumnsByAxis:
 
     def __init__(self) -> None:
         self.groups: list[tuple[Axis, list[int]]] = []  #: The distinct axes, each with the positions of its columns.
-        # The group of the column before, and the bytes of its times.
+        # The index of the previous column's group in ``groups``, and the bytes of its times.
         self._latest_index, self._latest_bytes = 0, b""
         self._positions_by_array_id: dict[int, list[int]] = {}
         self._index_by_bytes: dict[bytes, int] = {}

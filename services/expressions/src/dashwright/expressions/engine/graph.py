@@ -55,7 +55,7 @@ def plan_nodes(nodes: Sequence[Node]) -> Plan:
             f"expression '{ref_id}' is part of cyclic components: {_format_path(path)}; take one of the references out",
             message_id="sse.cycle",
         )
-        # The fault of an input is reported first, because it would remain without the cycle.
+        # A fault of an input has priority, because it would remain if the user removed the cycle.
         faults.setdefault(ref_id, cycle_error)
     query_ref_ids = [node.ref_id for node in nodes if node.expression is None and node.error is None]
     return Plan(tuple(dict.fromkeys([*query_ref_ids, *_topological_order(graph)])), faults)
@@ -220,8 +220,8 @@ def _predecessors(root: str, graph: Graph, component: Mapping[str, None]) -> dic
 def _cycle_of(node: str, root: str, previous_nodes: Mapping[str, str], next_nodes: Mapping[str, str]) -> list[str]:
     """Return a cycle through the node.
 
-    It follows the path from the node to the root, until it meets a node of the path from the root to the node. It returns
-    along that path.
+    The cycle follows the path from the node to the root, until it meets a node of the path from the root to the node. From
+    there, it follows the second path to its end.
     """
     outward = _path_to_root(node, root, next_nodes)
     # The path from the root to the node, in reverse.

@@ -37,7 +37,7 @@ _NEWEST_VERSION = (1, 0)
 class Hysteresis:
     """The condition by which a firing item recovers, and the items that were firing before."""
 
-    unload_condition: Predicate  #: A firing item stops firing if it holds.
+    unload_condition: Predicate  #: A firing item stops firing if this condition holds for its value.
     loaded_fingerprints: frozenset[int]  #: The labels of the items that were firing before. Grafana calls these items loaded.
 
     def is_loaded(self, labels: Sequence[Labels], deadline: Deadline) -> Mask:

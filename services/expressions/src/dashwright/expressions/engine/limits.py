@@ -18,7 +18,7 @@ MAX_KEY_SET_PAIRS = 1_000_000
 class Limits:
     """The limits of one request."""
 
-    query_targets: int = 500  #: Queries and targets.
+    query_targets: int = 500  #: Queries, or targets of a panel, in the request.
     query_depth: int = 100  #: Expressions in a chain, each of which reads the previous one.
     query_series: int = 100_000  #: Series or numbers of each refId and of each intermediate union.
     query_points: int = 20_000_000  #: Points of each refId, over all its series.

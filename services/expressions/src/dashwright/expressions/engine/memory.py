@@ -127,8 +127,9 @@ class Reservation:
             self.release(size)
 
     def nested(self) -> "AbstractContextManager[Reservation]":
-        """Open another reservation for data that the same request discards before it ends."""
+        """Return a context of a further reservation, for data that the same request discards before it ends."""
         return Reservation(self._budget, self._organization, self._outer_size + self.size).open()
 
 
+#: The budget of evaluations without a limit of memory.
 UNBOUNDED = MemoryBudget()

@@ -15,6 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d)(?::(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?)?)?", re.ASCII
 )
+#: A step of date math. The unit ``Q`` is a quarter, ``b`` a business day, and ``fy`` and ``fQ`` are of the fiscal year.
 _STEP = re.compile(r"([+-])(\d{0,6})(f[yQ]|[yMwdhHmsbQ])|/(f[yQ]|[yMwdhHmsQ])", re.ASCII)
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ms|[yMwdhms])", re.ASCII)
 _FIXED_UNITS = {
@@ -64,8 +65,8 @@ def parse_time_range(start: str, end: str, now: datetime, rules: CalendarRules =
             advice = "give epoch milliseconds, a duration before now such as 5m, an ISO 8601 time, or date math such as now-6h"
             causes.append(Cause(name, "FieldValueInvalid", f"{name} {value[:80]!r} is not a time; {advice}"))
     if not causes and times[1] < times[0]:
-        year = "; four digits are a year" if any(re.fullmatch(r"\d{4}", text.strip(), re.ASCII) for text in (start, end)) else ""
-        message = f"the time range is empty: from {start[:80]!r} is after to {end[:80]!r}{year}; give a later end"
+        hint = "; four digits are a year" if any(re.fullmatch(r"\d{4}", text.strip(), re.ASCII) for text in (start, end)) else ""
+        message = f"the time range is empty: from {start[:80]!r} is after to {end[:80]!r}{hint}; give a later end"
         causes.append(Cause("to", "FieldValueInvalid", message))
     if causes:
         raise BadRequest("; ".join(cause.message for cause in causes), causes=causes)
@@ -136,8 +137,8 @@ def _moved(instant: datetime, count: int, unit: str) -> datetime:
         return instant + count * _FIXED_UNITS[unit]
     if unit == "b":
         return _moved_workdays(instant, count)
-    year, months_before = divmod(instant.year * 12 + instant.month - 1 + count * _MONTHS_OF_UNIT[unit], 12)
-    month = months_before + 1
+    year, zero_based_month = divmod(instant.year * 12 + instant.month - 1 + count * _MONTHS_OF_UNIT[unit], 12)
+    month = zero_based_month + 1
     # A day that the new month does not have becomes a day of the next month, as in Grafana.
     days_of_month = calendar.monthrange(year, month)[1]
     excess_days = max(0, instant.day - days_of_month)

@@ -67,7 +67,7 @@ def _labels_at(values: ItemSet, positions: Positions) -> tuple[Labels, ...]:
 
 
 def _check_size(count: int, left: ItemSet, right: ItemSet, limits: Limits, operand_sources: OperandSources) -> None:
-    """Raise TooLarge if ``count`` pairs are too many. There may be as many as the product of the numbers of items."""
+    """Raise TooLarge if ``count`` pairs are too many. At most, every left item pairs with every right item."""
     advice = "give the queries labels that match, or reduce them first"
     if limits.math_bytes and _estimated_bytes(count, left, right) > limits.math_bytes:
         raise TooLarge(

@@ -1,7 +1,7 @@
 """The operators of ``math`` on whole arrays of cells.
 
-The rules are Grafana's, in this order: a null on either side gives null; a left side that is not 0 decides ``||``,
-and one that is 0 decides ``&&``; NaN on either side gives NaN, even in a power or comparison; else the operator applies.
+The rules are Grafana's, in this order: a null on either side gives null; a left side that is not 0 makes ``||`` 1, and a
+left side that is 0 makes ``&&`` 0; NaN on either side gives NaN, even in a power or comparison; else the operator applies.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 
 from dashwright.expressions.engine.values import Cells, Floats, Mask
 
-#: Writes the result for two arrays, which are broadcast, to the third one.
+#: Broadcasts the first two arrays, and writes the result of the operator to the third array.
 Kernel = Callable[[Floats, Floats, Floats], object]
 
 
