@@ -193,6 +193,7 @@ def _value_columns(frame: Frame, times: Times | None = None) -> Iterator[_ValueC
 
 def _rows_by_labels(frame: Frame) -> Iterator[tuple[Labels, Positions]]:
     """Yield each distinct label set of the string columns with the positions of its rows, in the order of the first rows.
+
     A null string counts as empty.
     """
     string_fields = [field for field in frame.fields if field.type is FieldType.STRING]
