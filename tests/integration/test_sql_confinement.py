@@ -166,7 +166,7 @@ def test_a_statement_reads_its_tables(sandbox: Sandbox) -> None:
 def test_a_child_only_selects(sandbox: Sandbox, statement: str) -> None:
     """Statements that do more than select are refused, also those that read files or variables of the child, which continues."""
     (before,) = sandbox.pids or [0]
-    head = run_statement(sandbox, statement, A=TABLE).head
+    head = run_statement(sandbox, statement, A=TABLE).header
     assert set(head) == {"error", "text", "cpu"}, head
     check_sandbox_serves(sandbox)
     assert not before or sandbox.pids == [before]
@@ -207,7 +207,7 @@ def test_each_setting_of_the_database_is_effective(sandbox: Sandbox) -> None:
 def test_memory_is_limited(sandbox: Sandbox, statement: str) -> None:
     """A statement beyond its memory limit ends with an error or, in the worst case, with its process."""
     try:
-        head = run_statement(sandbox, statement).head
+        head = run_statement(sandbox, statement).header
     except ChildEnded:
         pass
     else:
@@ -283,7 +283,7 @@ def test_shared_memory_is_read_only(sandbox: Sandbox) -> None:
     assert os.fstat(memory.descriptor).st_size == 0
     memory.close()
     check_sandbox_serves(sandbox)
-    assert "does not exist" in run_statement(sandbox, "SELECT * FROM A").head["text"]
+    assert "does not exist" in run_statement(sandbox, "SELECT * FROM A").header["text"]
     (pid,) = sandbox.pids
     (memory_file,) = [path for path in Path(f"/proc/{pid}/fd").iterdir() if "memfd" in str(path.readlink())]
     assert memory_file.stat().st_size == 0

@@ -120,7 +120,7 @@ class _Tables:
         self._memory = memoryview(mmap.mmap(descriptor, size, prot=mmap.PROT_READ)) if size else memoryview(b"")
 
     def table(self, layout: dict[str, Any]) -> "_Table":
-        """Return the table with a layout from a request."""
+        """Return the table that ``layout`` describes, an item of ``BufferLayout.tables`` in the parent."""
         columns = [self._column(layout["rows"], column) for column in layout["columns"]]
         column_types = [column.schema.modify(name=item["name"]) for column, item in zip(columns, layout["columns"], strict=True)]
         schema = nanoarrow.c_schema(nanoarrow.struct([], nullable=False)).modify(children=column_types)
@@ -262,7 +262,7 @@ def _timestamps(values: NDArray[np.int64], unit_nanoseconds: int) -> NDArray[np.
 
 
 def _respond(cursor: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> Iterator[bytes]:
-    """Yield the chunks of the response: its head, and the buffers of each column."""
+    """Yield the chunks of the response: its header, and the buffers of each column."""
     relation, names, type_names = _relation(cursor, request["sql"])
     columns = [_Column(name, type_name) for name, type_name in zip(names, type_names, strict=True)]
     row_limit = max(1, request["cells"] // max(1, len(columns)))
@@ -293,8 +293,8 @@ def _cpu_seconds() -> float:
     return times.user + times.system
 
 
-def _message(head: dict[str, Any]) -> bytes:
-    encoded = json.dumps(head).encode()
+def _message(header: dict[str, Any]) -> bytes:
+    encoded = json.dumps(header).encode()
     return struct.pack(">I", len(encoded)) + encoded
 
 

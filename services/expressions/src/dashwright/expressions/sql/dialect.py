@@ -66,7 +66,7 @@ def rewrite(tree: exp.Query) -> exp.Query:
 
 
 def _name_projections(tree: exp.Expr) -> None:
-    """Give each column of a result without a name its source text as alias, as MySQL does."""
+    """Give each result column that has no name its source text as alias, as MySQL does."""
     # DuckDB would name the column after the rewritten expression.
     for select in list(tree.find_all(exp.Select)):
         named_projections: list[exp.Expr] = []

@@ -26,7 +26,7 @@ _UNKNOWN_COLUMN = re.compile(r'(?:Referenced column|does not have a column named
 _OUT_OF_MEMORY = ("OutOfMemoryException", "MemoryError")
 _MAX_LISTED_COLUMNS = 50
 
-#: Held during imports that wait for their first use: threads that import a cycle of modules concurrently would get unfinished ones.
+#: Held during deferred imports: threads that import modules of an import cycle concurrently could get partially initialized modules.
 _import_lock = threading.Lock()
 
 #: More than the number of statements that queries, jobs and panels of pictures can run concurrently.
@@ -95,8 +95,8 @@ class SqlEngine:
         request = {"sql": sql, "cells": limits.sql_output_cells, "bytes": limits.sql_bytes}
         try:
             response = self.sandbox.run(request, relations, _request_timer(limits), lambda: _statement_timer(ref_id, limits))
-            if "error" not in response.head:
-                return SqlResult(frame_of(response), bool(response.head["cut"]))
+            if "error" not in response.header:
+                return SqlResult(frame_of(response), bool(response.header["cut"]))
         except ChildUnavailable as error:
             raise Unavailable(f"sql expression [{ref_id}] was not run: {error}; try again", message_id="sse.sql.unavailable") from error
         except ChildEnded as error:
@@ -110,7 +110,7 @@ class SqlEngine:
 
 
 def _load_macros() -> Sequence[str]:
-    # This import takes time, which the first child, another process, needs to start.
+    # Deferred, so that this slow import runs while the process of the first child starts.
     with _import_lock:
         from dashwright.expressions.sql.macros import MACROS
 
@@ -166,8 +166,8 @@ def _child_ended_error(ref_id: str, error: ChildEnded) -> Unavailable:
 
 
 def _statement_error(ref_id: str, response: ChildResponse, relations: Mapping[str, Relation], limits: Limits) -> DashwrightError:
-    error_class = str(response.head["error"])
-    message = str(response.head.get("text", "")).partition("\n\nLINE ")[0].strip()
+    error_class = str(response.header["error"])
+    message = str(response.header.get("text", "")).partition("\n\nLINE ")[0].strip()
     if error_class in _OUT_OF_MEMORY or "Out of Memory Error" in message:
         return TooLarge(
             f"sql expression [{ref_id}] needs more memory than the {limits.sql_bytes} bytes allowed (setting DASHWRIGHT_SQL_BYTES); "

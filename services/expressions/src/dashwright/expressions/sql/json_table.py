@@ -11,7 +11,9 @@ from dashwright.expressions.sql.statement_errors import InvalidStatement
 
 _ITEM_COLUMN = "json item"
 
-MACROS = (macro("json_numbered(l)", "list_transform(coalesce(cast(l as json[]), []), lambda item, place: {'item': item, 'place': place})"),)
+MACROS = (
+    macro("json_numbered(l)", "list_transform(coalesce(cast(l as json[]), []), lambda item, number: {'item': item, 'number': number})"),
+)
 
 
 def json_table_rows(table: exp.Table, json_table: exp.JSONTable) -> exp.Expr:
@@ -28,7 +30,7 @@ def json_table_rows(table: exp.Table, json_table: exp.JSONTable) -> exp.Expr:
 
 
 def _field(name: str) -> exp.Expr:
-    """Return ``item`` or ``place`` of a row: the JSON value of the row, and the number of the row from 1."""
+    """Return ``item`` or ``number`` of a row: the JSON value of the row, or the number of the row from 1."""
     return call("struct_extract", exp.Column(this=exp.to_identifier(_ITEM_COLUMN, quoted=True)), string_literal(name))
 
 
@@ -36,7 +38,7 @@ def _column(definition: exp.JSONColumnDef) -> exp.Expr:
     """Return the expression and name of a column. Raises InvalidStatement for syntax that is not supported."""
     name = definition.this
     if definition.args.get("ordinality"):
-        return exp.Alias(this=_field("place"), alias=name)
+        return exp.Alias(this=_field("number"), alias=name)
     data_type, path = definition.args.get("kind"), definition.args.get("path")
     if not isinstance(data_type, exp.DataType) or path is None:
         raise InvalidStatement("a column of JSON_TABLE is written as: name type PATH '$.path', or name FOR ORDINALITY")

@@ -1,7 +1,7 @@
 """Messages to and from a child process, over two pipes and until a deadline. What the child sends is not trusted.
 
-A message to the child is a length of four bytes and as many bytes. A message from the child is a head in the same form, which is
-JSON, and a body, whose size follows from the head.
+A message to the child is a length of four bytes and as many bytes. A message from the child is a header in the same form, which is
+JSON, and a body, whose size follows from the header.
 """
 
 import os
@@ -16,7 +16,7 @@ RemainingSeconds = Callable[[], float]
 _POLL_INTERVAL_SECONDS = 0.05
 
 _LENGTH_BYTES = 4
-_MAX_HEAD_BYTES = 8 * 1024 * 1024
+_MAX_HEADER_BYTES = 8 * 1024 * 1024
 
 
 class PipeClosed(Exception):
@@ -24,7 +24,7 @@ class PipeClosed(Exception):
 
 
 class Pipe:
-    """Messages over two pipes, by the file descriptors from which and to which this process reads and writes.
+    """Messages over two pipes: this process reads from ``read_descriptor`` and writes to ``write_descriptor``.
 
     ``close`` closes both descriptors.
     """
@@ -47,10 +47,10 @@ class Pipe:
             except BrokenPipeError as error:
                 raise PipeClosed from error
 
-    def read_head(self, remaining_seconds: RemainingSeconds) -> bytes:
-        """Return the head of the next message, which is JSON. Raises like ``send``."""
+    def read_header(self, remaining_seconds: RemainingSeconds) -> bytes:
+        """Return the header of the next message, which is JSON. Raises like ``send``."""
         (length,) = struct.unpack(">I", self.read_bytes(_LENGTH_BYTES, remaining_seconds))
-        if length > _MAX_HEAD_BYTES:
+        if length > _MAX_HEADER_BYTES:
             raise PipeClosed
         return bytes(self.read_bytes(length, remaining_seconds))
 

@@ -24,10 +24,10 @@ class MalformedResult(Exception):
 def frame_of(response: ChildResponse) -> Frame:
     """Return the frame of a response. A field is nullable if it has a null. Raises MalformedResult."""
     try:
-        row_count = int(response.head["rows"])
+        row_count = int(response.header["rows"])
         fields = []
         start = 0
-        for column in response.head["columns"]:
+        for column in response.header["columns"]:
             buffers = {}
             for name, length in column["buffers"].items():
                 buffers[name] = response.body[start : start + length]

@@ -31,9 +31,9 @@ from dashwright.expressions.sql.shared_tables import BufferLayout, SharedMemory
 
 _PROGRAM = Path(__file__).with_name("child.py")
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
-#: Processor time after which a child is replaced, unless statements may take very long: a child can run at least this number of
-#: statements that take their whole time limit.
+#: Processor time in seconds after which a child is replaced.
 _MAX_CPU_SECONDS = 600
+#: The number of statements with the longest allowed duration that a child can run, even if they exceed ``_MAX_CPU_SECONDS``.
 _MIN_STATEMENTS_PER_CHILD = 4
 
 #: A child may map this multiple of a statement's bytes: for the tables, the database, and the result twice.
@@ -62,7 +62,7 @@ class ChildEnded(SandboxError):
 class SandboxSettings:
     """The resources of each statement, and the macros of each child."""
 
-    bytes: int  #: The limit for each of the memory of the database, the tables and the result.
+    bytes: int  #: The limit in bytes. It applies to the memory of the database, to the tables and to the result separately.
     seconds: float  #: The time limit of a statement.
     macros: Callable[[], Sequence[str]] = tuple  #: Returns the statements that create the macros.
 
@@ -76,14 +76,14 @@ class SandboxSettings:
 class ChildResponse:
     """A response of a child, which must be validated before use."""
 
-    head: Mapping[str, Any]  #: A description of the ``body``, or an error.
+    header: Mapping[str, Any]  #: A description of the ``body``, or an error.
     body: memoryview
 
 
 class Child:
     """One confined process. It must not be used by two threads concurrently.
 
-    ``start`` returns the result of its argument, which it calls in a thread that outlives the process.
+    ``start`` calls its argument in a thread that outlives the process, and returns the result.
     """
 
     def __init__(self, settings: SandboxSettings, start: Callable[[Callable[[], Any]], Any]) -> None:
@@ -122,10 +122,10 @@ class Child:
             self._prepare(remaining_seconds)
             self._memory.write(layout.buffers, layout.size)
             self._pipe.send(orjson.dumps({**request, "tables": layout.tables, "size": layout.size}), remaining_seconds)
-            head = self._read_head(remaining_seconds)
-            size = _body_size(head, limit=request["bytes"] + _OVERHEAD_PER_CELL * request["cells"])
-            response = ChildResponse(head, memoryview(self._pipe.read_bytes(size, remaining_seconds)))
-            self.needs_replacement = float(head["cpu"]) + self._settings.seconds > self._settings.cpu_seconds
+            header = self._read_header(remaining_seconds)
+            size = _body_size(header, limit=request["bytes"] + _OVERHEAD_PER_CELL * request["cells"])
+            response = ChildResponse(header, memoryview(self._pipe.read_bytes(size, remaining_seconds)))
+            self.needs_replacement = float(header["cpu"]) + self._settings.seconds > self._settings.cpu_seconds
         except (PipeClosed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ChildEnded(self._kill_and_describe()) from error
         self._memory.clear()
@@ -167,17 +167,17 @@ class Child:
             "macros": list(self._settings.macros()),
         }
         self._pipe.send(orjson.dumps(setup), remaining_seconds)
-        response = self._read_head(remaining_seconds)
+        response = self._read_header(remaining_seconds)
         if "error" in response:
             raise ChildUnavailable(f"the process for statements did not start: {response['error']}: {response.get('text')}")
         report_confinement("sql", response)
         self._is_ready = True
 
-    def _read_head(self, remaining_seconds: RemainingSeconds) -> dict[str, Any]:
-        head = orjson.loads(self._pipe.read_head(remaining_seconds))
-        if not isinstance(head, dict):
+    def _read_header(self, remaining_seconds: RemainingSeconds) -> dict[str, Any]:
+        header = orjson.loads(self._pipe.read_header(remaining_seconds))
+        if not isinstance(header, dict):
             raise PipeClosed
-        return head
+        return header
 
     def _kill_and_describe(self) -> str:
         """Kill the process and return the reason of its end, for a message."""
@@ -299,9 +299,9 @@ class Sandbox:
             self._children.discard(child)
 
 
-def _body_size(head: Mapping[str, Any], limit: int) -> int:
-    """Return the size of a response's body in bytes, from its head. Raises ValueError if it exceeds ``limit``."""
-    lengths = [length for column in head.get("columns", ()) for length in column["buffers"].values()]
+def _body_size(header: Mapping[str, Any], limit: int) -> int:
+    """Return the size of a response's body in bytes, from its header. Raises ValueError if it exceeds ``limit``."""
+    lengths = [length for column in header.get("columns", ()) for length in column["buffers"].values()]
     if any(length < 0 for length in lengths) or sum(lengths) > limit:
         raise ValueError("the response has an invalid size")
     return sum(lengths)

@@ -12,7 +12,7 @@ from dashwright.expressions.sql.dialect import rewrite
 from dashwright.expressions.sql.relation import Statement
 from dashwright.expressions.sql.statement_errors import InvalidStatement, StatementError
 
-#: Names of WITH clauses, whose case is folded.
+#: Names that WITH clauses define, with folded case.
 _Names = frozenset[str]
 
 

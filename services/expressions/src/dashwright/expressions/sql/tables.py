@@ -212,7 +212,7 @@ class _SharedTimesLayout(_RowLayout):
 
 
 def _order_by_time(items: Sequence[_LongTableItem]) -> tuple[Times, _RowLayout]:
-    """Return the time of each row, and the permutation that sorts the points of all series into rows."""
+    """Return the time of each row, and the layout of the points of all series as rows sorted by time."""
     times_of_items = [item.times for item in items if item.times is not None]
     if not times_of_items:
         return np.empty(0, np.int64), _RowLayout([])
