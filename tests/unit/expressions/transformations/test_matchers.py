@@ -9,7 +9,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.matchers.cells import cell_matcher
-from dashwright.expressions.transformations.matchers.fields import FieldPlace, field_matcher
+from dashwright.expressions.transformations.matchers.fields import MatchedColumn, field_matcher
 from dashwright.expressions.transformations.matchers.frames import frame_matcher
 from dashwright.expressions.transformations.names import DisplayNames
 
@@ -55,7 +55,7 @@ TABLE = frame(
 )
 def test_a_matcher_selects_fields(name: str, options: Any, matching: list[str]) -> None:
     matches, names = field_matcher({"id": name, "options": options}), DisplayNames([TABLE])
-    assert [column.name for column in TABLE.columns if matches(FieldPlace(column, TABLE, names))] == matching
+    assert [column.name for column in TABLE.columns if matches(MatchedColumn(column, TABLE, names))] == matching
 
 
 def test_the_depth_of_conditions_is_limited() -> None:

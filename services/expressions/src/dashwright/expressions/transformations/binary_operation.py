@@ -44,6 +44,7 @@ class Operand:
                 if names.of(column, frame) == self.matcher_options:
                     is_boolean = column.type is CellType.BOOLEAN
                     return [int(is_true(value)) for value in column.values] if is_boolean else column.values
+        # As in Grafana, a name that no column has may be a number.
         number = leading_number(self.matcher_options if is_missing(self.fixed) else self.fixed)
         return None if isnan(number) else [number] * frame.row_count
 

@@ -13,7 +13,7 @@ from dashwright.expressions.transformations import binary_operation
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import Cells, CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.join_by_field import join_series
-from dashwright.expressions.transformations.matchers.fields import FieldMatcher, FieldPlace, field_matcher, named
+from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedColumn, field_matcher, named
 from dashwright.expressions.transformations.names import DisplayNames
 from dashwright.expressions.transformations.operators import apply_unary
 from dashwright.expressions.transformations.windows import moving_values
@@ -74,7 +74,7 @@ def _with_index(frame: DataFrame, options: Mapping[str, Any]) -> DataFrame:
 
 
 def _reduce_row(options: Mapping[str, Any], context: Context) -> tuple[Creator, str]:
-    """Return the creator of a calculation over the columns of each row, by default over all numbers."""
+    """Return the creator and the name of a calculation over the columns of each row, by default over all numbers."""
     settings = {**_DEFAULT_REDUCE, **object_of(options.get("reduce"))}
     included = [name for name in list_of(settings.get("include")) if isinstance(name, str)]
     matches = named(*included) if included else field_matcher({"id": "numeric"})
@@ -83,7 +83,7 @@ def _reduce_row(options: Mapping[str, Any], context: Context) -> tuple[Creator, 
     nulls = NullMode(mode) if mode in (NullMode.IGNORE, NullMode.ZERO) else NullMode.KEEP
 
     def create(frame: DataFrame, names: DisplayNames) -> Cells:
-        columns = [column.values for column in frame.columns if matches(FieldPlace(column, frame, names))]
+        columns = [column.values for column in frame.columns if matches(MatchedColumn(column, frame, names))]
         context.step(frame.row_count * len(columns))
         rows = zip(*columns, strict=True) if columns else ((),) * frame.row_count
         return [calculation.reduce(FieldValues(row, nulls=nulls)) for row in rows]
@@ -92,9 +92,9 @@ def _reduce_row(options: Mapping[str, Any], context: Context) -> tuple[Creator, 
 
 
 def _cumulative(options: Mapping[str, Any], _context: Context) -> tuple[Creator, str]:
-    """Return the creator of the running sum or mean of a column."""
+    """Return the creator and the name of the running sum or mean of a column."""
     settings = {**_DEFAULT_REDUCE, **object_of(options.get("cumulative"))}
-    reducer, matches = settings["reducer"], _chosen(settings)
+    reducer, matches = settings["reducer"], _matcher_of_field(settings)
     if reducer not in ("sum", "mean"):
         raise BadRequest(f"cumulative functions have no calculation {str(reducer)[:40]!r}; use sum or mean")
 
@@ -108,13 +108,13 @@ def _cumulative(options: Mapping[str, Any], _context: Context) -> tuple[Creator,
             totals.append(total / count if reducer == "mean" else total)
         return totals
 
-    return create, f"cumulative {reducer}{_of_field(settings)}" if isinstance(options.get("cumulative"), dict) else "cumulative "
+    return create, f"cumulative {reducer}{_field_suffix(settings)}" if isinstance(options.get("cumulative"), dict) else "cumulative "
 
 
 def _window(options: Mapping[str, Any], context: Context) -> tuple[Creator, str]:
-    """Return the creator of a calculation over a moving window of a column."""
+    """Return the creator and the name of a calculation over a moving window of a column."""
     settings = {**_DEFAULT_WINDOW, **object_of(options.get("window"))}
-    size, matches = number_of(settings["windowSize"]), _chosen(settings)
+    size, matches = number_of(settings["windowSize"]), _matcher_of_field(settings)
     if not size > 0 or not isfinite(size):
         raise BadRequest("the size of the window must be a number above 0")
     is_share = settings["windowSizeMode"] == "percentage"
@@ -123,15 +123,16 @@ def _window(options: Mapping[str, Any], context: Context) -> tuple[Creator, str]
         values = _numbers(frame, names, matches)
         if values is None:
             return None
+        # Limited to a size at which every window, even a centered one, has all rows.
         rows = min(ceil(size * (frame.row_count if is_share else 1)), 2 * frame.row_count + 2)
         return moving_values(values, string_of(settings["reducer"]), rows, context, is_centered=settings["windowAlignment"] == "centered")
 
-    name = f"{settings['windowAlignment']} moving {settings['reducer']}{_of_field(settings)}"
+    name = f"{settings['windowAlignment']} moving {settings['reducer']}{_field_suffix(settings)}"
     return create, name if isinstance(options.get("window"), dict) else " moving "
 
 
 def _unary(options: Mapping[str, Any], _context: Context) -> tuple[Creator, str]:
-    """Return the creator of a function of one column."""
+    """Return the creator and the name of a function of one column."""
     settings = {**_DEFAULT_UNARY, **object_of(options.get("unary"))}
     operator, name = string_of(settings["operator"]), settings["fieldName"]
 
@@ -142,21 +143,22 @@ def _unary(options: Mapping[str, Any], _context: Context) -> tuple[Creator, str]
     return create, f"{operator}{f'({name})' if name else ''}" if isinstance(options.get("unary"), dict) else ""
 
 
-def _chosen(settings: Mapping[str, Any]) -> FieldMatcher:
+def _matcher_of_field(settings: Mapping[str, Any]) -> FieldMatcher:
     return named(string_of(settings["field"])) if settings.get("field") else field_matcher({"id": "numeric"})
 
 
-def _of_field(settings: Mapping[str, Any]) -> str:
+def _field_suffix(settings: Mapping[str, Any]) -> str:
     return f"({settings['field']})" if settings.get("field") else ""
 
 
 def _numbers(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> list[float | None] | None:
     """Return the values of the first matching column, with null for missing values, or None if no column matches."""
-    column = next((column for column in frame.columns if matches(FieldPlace(column, frame, names))), None)
+    column = next((column for column in frame.columns if matches(MatchedColumn(column, frame, names))), None)
     return None if column is None else [None if is_missing(value) else number_of(value) for value in column.values]
 
 
-#: A function for each mode, which returns the creator of the new field and its name.
+#: A function for each mode, which returns the creator and the name of the new field. As in Grafana, the name is incomplete if the
+#: panel has no options of the mode.
 _CREATORS: Final[Mapping[str, Callable[[Mapping[str, Any], Context], tuple[Creator, str]]]] = {
     _REDUCE_ROW: _reduce_row,
     "cumulativeFunctions": _cumulative,

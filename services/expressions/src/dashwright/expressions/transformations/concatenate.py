@@ -11,7 +11,10 @@ from dashwright.expressions.transformations.names import VALUE_NAME
 
 
 def concatenate(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
-    """Return one frame with the columns of all side by side. The names of frames become part of names, labels, or are dropped."""
+    """Return one frame with the columns of all frames.
+
+    By ``frameNameMode``, the name of a frame becomes a part of the names of its columns or a label of them, or is dropped.
+    """
     if len(frames) < 2:
         return frames
     length = max(frame.row_count for frame in frames)
@@ -23,10 +26,10 @@ def concatenate(frames: Frames, options: Mapping[str, Any], context: Context) ->
 
 def _named(column: Column, frame_name: str, options: Mapping[str, Any]) -> Column:
     mode = options.get("frameNameMode")
-    unknown = replace(column, known_name=None)
+    renamed = replace(column, known_name=None)
     if not frame_name or mode == "drop":
-        return unknown
+        return renamed
     if mode == "label":
         label = options.get("frameNameLabel")
-        return replace(unknown, labels={**(column.labels or {}), "frame" if label is None else string_of(label): frame_name})
-    return replace(unknown, name=frame_name if column.name in ("", VALUE_NAME) else f"{frame_name} · {column.name}")
+        return replace(renamed, labels={**(column.labels or {}), "frame" if label is None else string_of(label): frame_name})
+    return replace(renamed, name=frame_name if column.name in ("", VALUE_NAME) else f"{frame_name} · {column.name}")

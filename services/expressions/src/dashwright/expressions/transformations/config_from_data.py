@@ -12,14 +12,15 @@ from dashwright.expressions.javascript.values import key_of
 from dashwright.expressions.transformations.config_mapping import ColumnMapping, config_of, map_columns
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import Column, DataFrame, Frames
-from dashwright.expressions.transformations.matchers.fields import FieldPlace, field_matcher
+from dashwright.expressions.transformations.matchers.fields import MatchedColumn, field_matcher
 from dashwright.expressions.transformations.names import DisplayNames
 
 
 def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:
     """Return the frames, except that of the query ``configRefId``, whose cells become settings of the others, such as ``max`` or ``unit``.
 
-    The settings apply to the columns that ``applyTo`` matches, by default to numbers. Without a frame of that query, nothing changes.
+    The settings apply to the columns that ``applyTo`` matches, by default to numbers. Without a frame of that query, nothing changes. If
+    its frame is the only one, it is kept.
     """
     source = next((frame for frame in frames if frame.ref_id == options.get("configRefId")), None)
     if source is None:
@@ -34,7 +35,7 @@ def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Conte
     names = DisplayNames(frames)
 
     def configured(column: Column, frame: DataFrame) -> Column:
-        return replace(column, config=_merged(column.config, config)) if matches(FieldPlace(column, frame, names)) else column
+        return replace(column, config=_merged(column.config, config)) if matches(MatchedColumn(column, frame, names)) else column
 
     return [
         replace(frame, columns=[configured(column, frame) for column in frame.columns], name="", meta=None)

@@ -12,7 +12,7 @@ from dashwright.common.json_shapes import list_of, object_of, objects_of, string
 from dashwright.expressions.javascript.values import UNDEFINED, is_missing, is_number, is_true, json_text, key_of, number_of, text_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
-from dashwright.expressions.transformations.matchers.fields import FieldPlace, named
+from dashwright.expressions.transformations.matchers.fields import MatchedColumn, named
 from dashwright.expressions.transformations.moments import format_moment, parse_iso, parse_moment, whole_milliseconds, zone_of
 from dashwright.expressions.transformations.names import DisplayNames
 
@@ -39,7 +39,7 @@ def _converted(frames: Frames, convert: Conversion, target: str, options: Mappin
 
     def converted(column: Column, frame: DataFrame) -> Column:
         context.step(frame.row_count)
-        return convert(column, options, context.zone) if matches(FieldPlace(column, frame, names)) else column
+        return convert(column, options, context.zone) if matches(MatchedColumn(column, frame, names)) else column
 
     return [frame.with_columns([converted(column, frame) for column in frame.columns]) for frame in frames]
 

@@ -51,7 +51,7 @@ class Column:
     source: Cells | Callable[[], Cells]  #: The cells, or a function that reads them.
     labels: Mapping[str, Any] | None = None
     config: Mapping[str, Any] = field(default_factory=dict)  #: Grafana's configuration of the column, such as ``displayName``.
-    known_name: KnownName | None = None
+    known_name: KnownName | None = None  #: None before ``DisplayNames`` computes the display name.
 
     @property
     def values(self) -> Cells:

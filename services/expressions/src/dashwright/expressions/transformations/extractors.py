@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
@@ -27,13 +28,11 @@ def _json(_options: Mapping[str, Any]) -> Extractor:
 def _pattern(options: Mapping[str, Any]) -> Extractor:
     """Return the extractor of the named groups of a regular expression between slashes."""
     source = string_of(options.get("regExp"))
+    # Grafana's default, which also replaces an invalid pattern.
     pattern = TextPattern("(?<NewField>.*)")
     if source.startswith("/"):
-        try:
+        with suppress(BadRequest):
             pattern = TextPattern.of(source)
-        except BadRequest:
-            # An invalid pattern is ignored, as in Grafana.
-            source = ""
     return pattern.named_groups
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from dashwright.common.json_shapes import list_of, object_of, string_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import DataFrame, Frames
-from dashwright.expressions.transformations.matchers.fields import FieldPlace, field_matcher
+from dashwright.expressions.transformations.matchers.fields import MatchedColumn, field_matcher
 from dashwright.expressions.transformations.matchers.frames import frame_matcher
 from dashwright.expressions.transformations.names import DisplayNames
 
@@ -47,7 +47,7 @@ def filtered_columns(frames: Frames, include: _Condition, exclude: _Condition) -
     names = DisplayNames(frames)
     is_kept = _combined(field_matcher(object_of(include)) if include else None, field_matcher(object_of(exclude)) if exclude else None)
     filtered_frames = [
-        frame.with_columns([column for column in frame.columns if is_kept(FieldPlace(column, frame, names))]) for frame in frames
+        frame.with_columns([column for column in frame.columns if is_kept(MatchedColumn(column, frame, names))]) for frame in frames
     ]
     return [frame for frame in filtered_frames if frame.columns]
 

@@ -7,7 +7,7 @@ from dashwright.common.json_shapes import string_of
 from dashwright.expressions.javascript.values import UNDEFINED, is_number, number_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
-from dashwright.expressions.transformations.matchers.fields import FieldPlace, named
+from dashwright.expressions.transformations.matchers.fields import MatchedColumn, named
 from dashwright.expressions.transformations.names import DisplayNames
 
 
@@ -20,7 +20,7 @@ def format_string(frames: Frames, options: Mapping[str, Any], _context: Context)
     output = string_of(options.get("outputFormat"))
 
     def formatted(column: Column, frame: DataFrame) -> Column:
-        if not matches(FieldPlace(column, frame, names)):
+        if not matches(MatchedColumn(column, frame, names)):
             return column
         return column.with_values([_formatted(value, output, options) for value in column.values], CellType.STRING)
 

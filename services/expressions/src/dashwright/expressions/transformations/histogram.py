@@ -15,7 +15,7 @@ from dashwright.expressions.transformations.data import CellType, Column, DataFr
 
 #: The number of buckets that an automatic size approximates.
 _BUCKET_COUNT: Final = 30
-#: Automatic sizes are one of these times a power of ten; 2.5 only below 1 and from 20 on.
+#: Automatic sizes: 1, 2, 2.5, 4 and 5 times a power of ten, except 2.5 itself.
 _SIZES: Final = tuple(
     float(f"{digits}e{exponent}") for exponent in range(-9, 10) for digits in ("1", "2", "2.5", "4", "5") if digits != "2.5" or exponent
 )
@@ -65,7 +65,7 @@ def _without_nulls(column: Column) -> Column:
 
 
 def _automatic_size(values: Sequence[Any]) -> float:
-    """Return the size for about ``_BUCKET_COUNT`` buckets, not below the smallest difference of values; NaN without one."""
+    """Return the size for about ``_BUCKET_COUNT`` buckets, not below the smallest difference of values; NaN if no size fits."""
     ordered = sorted_by(values, difference)
     steps = [step for before, after in pairwise(ordered) if (step := after - before)]
     smallest = 1 if len(ordered) == 1 else math.nan if any(map(is_nan, steps)) else min(steps, default=math.inf)

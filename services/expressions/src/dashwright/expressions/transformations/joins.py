@@ -10,10 +10,11 @@ from dashwright.expressions.javascript.sorting import sorted_by
 from dashwright.expressions.javascript.values import UNDEFINED, is_missing, key_of, text_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import Cells, CellType, Column, DataFrame, Frames
-from dashwright.expressions.transformations.matchers.fields import FieldMatcher, FieldPlace, field_matcher
+from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedColumn, field_matcher
 from dashwright.expressions.transformations.names import VALUE_NAME, DisplayNames
 from dashwright.expressions.transformations.sort_by import sorted_frame
 
+#: The number of keys that are compared to see whether a frame is already sorted.
 _SAMPLES: Final = 50
 
 
@@ -63,7 +64,7 @@ def _default_key(frame: DataFrame) -> FieldMatcher:
 
 
 def _sorted_by_key(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> DataFrame:
-    key = next((column for column in frame.columns if matches(FieldPlace(column, frame, names))), None)
+    key = next((column for column in frame.columns if matches(MatchedColumn(column, frame, names))), None)
     if key is None or key.type is CellType.STRING or _seems_ascending(key.values):
         return frame
     return sorted_frame(frame, key)
@@ -73,7 +74,7 @@ def _table(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> Join
     key: Column | None = None
     columns = []
     for column in frame.columns:
-        if key is None and matches(FieldPlace(column, frame, names)):
+        if key is None and matches(MatchedColumn(column, frame, names)):
             key = column
         else:
             columns.append(_joined_column(column, frame))
@@ -99,7 +100,7 @@ def null_mode_of(column: Column) -> JoinNulls:
     spans = custom.get("spanNulls") if isinstance(custom, dict) else None
     if spans is True:
         return JoinNulls.REMOVE
-    return JoinNulls.RETAIN if spans == -1 and spans is not False else JoinNulls.EXPAND
+    return JoinNulls.RETAIN if spans == -1 else JoinNulls.EXPAND
 
 
 def outer_join(tables: Sequence[JoinTable], context: Context) -> Sequence[Cells]:

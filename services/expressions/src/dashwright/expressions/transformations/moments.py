@@ -18,6 +18,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_LENGTH: Final = 200
 _TOKEN: Final = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DDDD|DDD|Do|DD|D|dddd|ddd|HH|H|hh|h|mm|m|ss|s|S+|ZZ|Z|X|x|A|a|[^\[]")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# Regular expressions of the texts that each token of a format parses.
 _DIGITS: Final = {"YYYY": r"\d{1,4}", "S": r"\d+", "X": r"[+-]?\d+(\.\d{1,3})?", "x": r"[+-]?\d+", "DDD": r"\d{1,3}", "DDDD": r"\d{1,3}"}
 _WORDS: Final = {
     "MMM": r"[A-Za-z]+",

@@ -12,7 +12,7 @@ from dashwright.expressions.transformations.data import Column, DataFrame, Frame
 from dashwright.expressions.transformations.filters import filtered_columns
 from dashwright.expressions.transformations.names import DisplayNames
 
-#: The place of columns that ``indexByName`` does not have.
+#: The position of columns that ``indexByName`` does not have.
 _LAST: Final = 2**53 - 1
 
 

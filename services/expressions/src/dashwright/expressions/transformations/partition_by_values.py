@@ -8,7 +8,7 @@ from dashwright.common.json_shapes import list_of, object_of
 from dashwright.expressions.javascript.values import is_missing, key_of, text_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import Column, DataFrame, Frames
-from dashwright.expressions.transformations.matchers.fields import FieldPlace, named
+from dashwright.expressions.transformations.matchers.fields import MatchedColumn, named
 from dashwright.expressions.transformations.names import DisplayNames
 
 _NAMING: Final = {"asLabels": True, "append": False, "withNames": False, "separator1": "=", "separator2": " "}
@@ -47,7 +47,7 @@ def _named_by_display_name(column: Column) -> Column:
 
 def _partitions(frame: DataFrame, chosen: Sequence[str], options: Mapping[str, Any], context: Context) -> list[DataFrame]:
     names, matches = DisplayNames([frame]), named(*chosen)
-    keys = [column for column in frame.columns if matches(FieldPlace(column, frame, names))]
+    keys = [column for column in frame.columns if matches(MatchedColumn(column, frame, names))]
     if not keys:
         return [frame]
     key_names = [column.name for column in keys]

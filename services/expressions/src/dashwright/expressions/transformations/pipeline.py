@@ -66,7 +66,10 @@ def apply_steps(frames: Frames, steps: Sequence[Step], context: Context) -> Fram
 
 
 def _apply(frames: Frames, step: Step, context: Context) -> Frames:
-    """Return the frames after a step. With a filter, the frames that it does not match are unchanged and follow the others."""
+    """Return the frames after a step. A filter exempts the frames that it does not match.
+
+    As in Grafana, the exempt frames are inserted together, at the first index above 0 that one of them had before, else at the start.
+    """
     transformation = TRANSFORMATIONS.get(step.id)
     if transformation is None:
         return frames

@@ -12,6 +12,7 @@ from dashwright.expressions.transformations.joins import join_frames
 from dashwright.expressions.transformations.matchers.fields import field_matcher
 from dashwright.expressions.transformations.merge import appended
 
+#: The types of columns whose values become labels of series.
 _FACTOR_TYPES: Final = frozenset({CellType.STRING, CellType.BOOLEAN})
 
 

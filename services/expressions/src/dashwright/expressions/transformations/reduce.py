@@ -9,7 +9,7 @@ from dashwright.expressions.calculations.table import Calculation, known_calcula
 from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, guessed_type, joined_ref_id, padded
-from dashwright.expressions.transformations.matchers.fields import FieldMatcher, FieldPlace, field_matcher
+from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedColumn, field_matcher
 from dashwright.expressions.transformations.names import DisplayNames
 
 #: Calculations whose results have the type of the column, and those whose results are lists.
@@ -43,7 +43,7 @@ def _rows(frames: Frames, matches: FieldMatcher, calculations: Sequence[Calculat
     labels = dict.fromkeys(key for frame in frames for column in frame.columns for key in column.labels or ()) if with_labels else {}
     tables = []
     for frame in frames:
-        chosen = [column for column in frame.columns if matches(FieldPlace(column, frame, names))]
+        chosen = [column for column in frame.columns if matches(MatchedColumn(column, frame, names))]
         titles = [column.name if with_labels else names.of(column, frame) for column in chosen]
         columns = [Column("Field", CellType.STRING, titles)]
         columns += [Column(key, CellType.STRING, [(column.labels or {}).get(key, UNDEFINED) for column in chosen]) for key in labels]
@@ -81,7 +81,7 @@ def _reduced_columns(frames: Frames, matches: FieldMatcher, calculations: Sequen
     names = DisplayNames(frames)
     reduced: list[DataFrame] = []
     for frame in frames:
-        chosen = [column for column in frame.columns if matches(FieldPlace(column, frame, names))]
+        chosen = [column for column in frame.columns if matches(MatchedColumn(column, frame, names))]
         columns = [_reduced(column, calculation, len(calculations)) for column in chosen for calculation in calculations]
         if columns:
             reduced.append(replace(frame, columns=columns, row_count=1))

@@ -12,7 +12,7 @@ from dashwright.common.json_shapes import string_of
 from dashwright.expressions.javascript.values import float_of, is_missing, number_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
-from dashwright.expressions.transformations.matchers.fields import FieldPlace, named
+from dashwright.expressions.transformations.matchers.fields import MatchedColumn, named
 from dashwright.expressions.transformations.names import DisplayNames
 
 _MAX_DEGREE: Final = 20
@@ -50,10 +50,10 @@ def _columns(frames: Frames, x_name: str, y_name: str) -> tuple[Column, Column] 
     """Return the columns of the first frame that has the second one."""
     names = DisplayNames(frames)
     for frame in frames:
-        field_places = [FieldPlace(column, frame, names) for column in frame.columns]
-        y = next((field_place.column for field_place in field_places if named(y_name)(field_place)), None)
+        matched_columns = [MatchedColumn(column, frame, names) for column in frame.columns]
+        y = next((matched_column.column for matched_column in matched_columns if named(y_name)(matched_column)), None)
         if y is not None:
-            x = next((field_place.column for field_place in field_places if named(x_name)(field_place)), None)
+            x = next((matched_column.column for matched_column in matched_columns if named(x_name)(matched_column)), None)
             if x is None:
                 raise BadRequest(f"the columns {x_name!r:.60} and {y_name!r:.60} must be in one frame; join the frames first")
             return x, y

@@ -48,7 +48,7 @@ def _table(
             trends.append(Trend(DataFrame([times, column], frame.row_count), column.reduced(calculation)))
         labels.append(column.labels or {})
         context.step(len(column.values))
-    columns = [Column(name, CellType.STRING, [pairs.get(name, "") for pairs in labels]) for name in label_names]
+    columns = [Column(name, CellType.STRING, [label_set.get(name, "") for label_set in labels]) for name in label_names]
     if trends:
         columns.append(Column(f"Trend #{ref_id}", CellType.FRAME, trends))
     return DataFrame.of(columns, ref_id)

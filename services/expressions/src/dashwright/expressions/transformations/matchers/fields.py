@@ -51,7 +51,7 @@ FieldMatcher = Callable[[MatchedField], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class FieldPlace:
+class MatchedColumn:
     """A column of a transformation as a field to match."""
 
     column: Column
