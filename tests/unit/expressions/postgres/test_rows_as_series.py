@@ -149,7 +149,7 @@ def test_a_time_that_is_not_a_number_is_null() -> None:
 )
 def test_the_time_column_is_found_by_name_then_by_type(names: list[str], types: list[FieldType], expected_index: int | None) -> None:
     """The column ``time`` has precedence, then similar names with a suitable type, then the first column of a time type."""
-    assert series.time_column([column(name, type_, []) for name, type_ in zip(names, types, strict=True)]) == expected_index
+    assert series.time_column_index([column(name, type_, []) for name, type_ in zip(names, types, strict=True)]) == expected_index
 
 
 def test_values_without_labels_keep_their_columns() -> None:

@@ -54,14 +54,15 @@ class Catalog:
         return entries if entries or replacement is None else self.of_type(replacement)
 
     def default(self, source_type: str = "") -> CatalogEntry | None:
-        """Return the default data source, or None. With a type: the default, or else the first, or else no data source of the type."""
+        """Return the default data source, or None. With a type, return the default of that type, or else the first of that type."""
         candidates = self.of_type(source_type) if source_type else [entry for entry in self.entries if entry.can_query]
         return next((entry for entry in candidates if entry.is_default), candidates[0] if source_type and candidates else None)
 
     def resolve(self, reference: str, source_type: str = "") -> CatalogEntry | None:
         """Return the data source of a uid or name without variables, or None.
 
-        An unknown reference is replaced by the default of its type, which a dashboard from another installation needs.
+        An unknown reference with a type means the default of the type, which a dashboard from another installation needs. Without
+        a type, only one of DEFAULT_NAMES or a placeholder means the default data source.
         """
         if reference not in DEFAULT_NAMES and (entry := self.find(reference)):
             return entry

@@ -40,7 +40,7 @@ where extname = any ($3::text[]) and has_function_privilege(may.oid, objid, 'EXE
 
 
 def check_statement(sql: str) -> None:
-    """Raise BadRequest if the first word of the statement is not in READ_KEYWORDS."""
+    """Raise BadRequest if the first word of the statement is not in READ_KEYWORDS, or for NUL or half of a surrogate pair."""
     if "\0" in sql or any("\ud800" <= character <= "\udfff" for character in sql):
         raise BadRequest("rawSql holds a character that is not allowed in statements: NUL, or half of a surrogate pair; remove it")
     word = first_word(sql)

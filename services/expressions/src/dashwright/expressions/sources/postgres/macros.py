@@ -23,6 +23,7 @@ from dashwright.expressions.sources.postgres.lexing import sql_tokens
 MESSAGE_ID = "postgres.macro"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: In nanoseconds.
 _SECOND = 1_000_000_000
 _MACRO = re.compile(r"\$__([A-Za-z]\w*)(\s*\()?", re.ASCII)
 _GROUP_BY_END = re.compile(r"\bby\s*$", re.IGNORECASE)
@@ -50,7 +51,7 @@ class Fill:
 
     step: int  #: The distance of two rows in nanoseconds.
     mode: FillMode
-    value: float = 0.0
+    value: float = 0.0  #: For the mode VALUE only.
 
 
 @dataclass(frozen=True, slots=True)

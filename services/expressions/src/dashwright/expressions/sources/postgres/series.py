@@ -30,7 +30,7 @@ _MAX_MILLISECONDS = (1 << 63) // _NANOS_PER_MILLISECOND - 1
 _ADVICE = "choose fewer columns or labels, a larger interval, or format table"
 
 
-def time_column(fields: Sequence[Field]) -> int | None:
+def time_column_index(fields: Sequence[Field]) -> int | None:
     """Return the position of the time column, or None.
 
     It is the last column named ``time``, else the first named ``time_sec`` or ``Time`` in any case, else the first column
@@ -80,7 +80,7 @@ def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> Fra
     ``fill`` replaces the missing rows of a label set at times that only other label sets have. Raises BadRequest if there is no time
     column, a column cannot be a value, or labelled rows are not in the order of time; TooLarge for too many values.
     """
-    position = time_column(fields)
+    position = time_column_index(fields)
     if position is None:
         raise BadRequest(
             "a time series needs a time column and the result has none: name one time (such as $__time(created)), or use format table"
@@ -186,17 +186,17 @@ def _encode(field: Field) -> tuple[list[str], Positions]:
     return [string for string in codes if string is not None], row_codes
 
 
-def _cells_by_label_set(field: Field, shape: tuple[int, int], place_of_row: tuple[Positions, Positions], fill: Fill | None) -> Cells:
-    """Return the values of a column by label set and time. If several rows have the same place, the last counts.
+def _cells_by_label_set(field: Field, shape: tuple[int, int], cell_of_row: tuple[Positions, Positions], fill: Fill | None) -> Cells:
+    """Return the values of a column by label set and time. If several rows belong to one cell, the last counts.
 
-    ``place_of_row`` has the index of the label set and that of the time of each row.
+    ``cell_of_row`` has the index of the label set and that of the time of each row.
     """
     cells, nulls = np.full(shape, np.nan), np.ones(shape, np.bool_)
-    cells[place_of_row] = field.values
-    nulls[place_of_row] = False if field.nulls is None else field.nulls
+    cells[cell_of_row] = field.values
+    nulls[cell_of_row] = False if field.nulls is None else field.nulls
     if fill is not None:
         has_row = np.zeros(shape, np.bool_)
-        has_row[place_of_row] = True
+        has_row[cell_of_row] = True
         _fill_cells(cells, nulls, has_row, fill)
     return Cells(cells, nulls if nulls.any() else None)
 

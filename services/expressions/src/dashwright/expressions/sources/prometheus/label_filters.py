@@ -44,7 +44,7 @@ class LabelFilter:
 
 
 def with_filters(expr: str, filters: Sequence[LabelFilter]) -> str:
-    """Return a query in PromQL with filters in each of its selectors. Filters that Prometheus does not have are left out."""
+    """Return a query in PromQL with filters in each of its selectors. Filters with an operator that PromQL lacks are left out."""
     matchers = ",".join(filter_.matcher for filter_ in filters if filter_.matcher)
     return "".join(_filtered(expr, matchers)) if matchers else expr
 

@@ -119,12 +119,15 @@ class SeriesReader:
         self._point_count = 0
         self._block_of = np.empty(count, np.intp)
         self._row_of = np.empty(count, np.intp)
+        #: The index of the next series.
         self._next = 0
         #: The times of each block in seconds, as received, and the arrays of its rows.
         self._seconds: list[Floats] = []
         self._rows: list[list[Floats]] = []
+        #: The number of rows of each block.
         self._heights: list[int] = []
         self._block_by_seconds: dict[bytes, int] = {}
+        #: The block of the latest series, which is compared first; -1 before the first series.
         self._latest = -1
 
     def add(self, arrays: Sequence[msgspec.Raw]) -> None:
@@ -145,16 +148,16 @@ class SeriesReader:
 
     def _add_series(self, pairs: _Pairs) -> None:
         seconds, values = pairs[:, :, 0], pairs[:, :, 1]
-        block = self._find(seconds[0])
+        block = self._find_or_add_block(seconds[0])
         is_shared = (seconds == self._seconds[block]).all(axis=1)
         if is_shared.all():
             self._add_rows(block, values)
             return
         for row_seconds, row_values in zip(seconds, values, strict=True):
-            self._add_rows(self._find(row_seconds), row_values[np.newaxis])
+            self._add_rows(self._find_or_add_block(row_seconds), row_values[np.newaxis])
 
-    def _find(self, seconds: Floats) -> int:
-        """Return the block with these times, and add it if these times are new."""
+    def _find_or_add_block(self, seconds: Floats) -> int:
+        """Return the index of the block with these times, which is added if the times are new."""
         if self._latest < 0 or not np.array_equal(seconds, self._seconds[self._latest]):
             key = seconds.tobytes()
             self._latest = self._block_by_seconds.setdefault(key, len(self._seconds))

@@ -144,7 +144,7 @@ def _frames_of_items(result_type: str, items: list[msgspec.Raw], query: Promethe
     for chunk in _decoded_chunks(items):
         limits.deadline.check()
         mappings = [item.metric or {} for item in chunk]
-        # Those of a series, or else those of a sample. The JSON of an absent member is empty.
+        # The points of a series, or else the point of a sample. The JSON of an absent member is empty.
         arrays = [item.values or item.value for item in chunk]
         chunk_histograms = [item.histograms or item.histogram for item in chunk]
         if any(chunk_histograms):

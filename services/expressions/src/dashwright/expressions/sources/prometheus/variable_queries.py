@@ -31,7 +31,7 @@ class VariableRequest:
     method: str = "GET"  #: Empty for the method of the data source.
 
     def read(self, body: bytes) -> Sequence[str]:
-        """Return the values in a response. Raises SourceFailed if it is not one of Prometheus."""
+        """Return the values in the body of a response. Raises SourceFailed if the body is not JSON."""
         try:
             document = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -40,7 +40,10 @@ class VariableRequest:
 
 
 def variable_request(text: str, time_range: TimeRange) -> VariableRequest:
-    """Return the request of a query. Any other query than a function selects series. Raises BadRequest for an empty function."""
+    """Return the request of a query: one of the functions, or else a selector of series.
+
+    Raises BadRequest for ``label_values`` without a valid label.
+    """
     seconds = {"start": str(int(time_range.start.timestamp())), "end": str(int(time_range.end.timestamp()) + 1)}
     if match := _LABEL_NAMES.fullmatch(text):
         return VariableRequest("api/v1/labels", seconds | _selector(match[1]), _strings)
