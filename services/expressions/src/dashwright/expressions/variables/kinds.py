@@ -47,7 +47,7 @@ class ResolvedVariable:
 
     value: Value
     options: Sequence[Option] = ()
-    notice: str = ""  #: Notices about limits, and about settings that are ignored.
+    notice: str = ""  #: A notice about a limit or an ignored setting; empty without one.
     filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: The filters of queries, by the uid of the data source.
 
 
@@ -188,7 +188,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 async def resolve_kind(definition: Definition, context: KindContext) -> ResolvedVariable:
-    """Return the value of a variable. One of an unknown kind keeps its saved value. Raises DashwrightErrors."""
+    """Return the value of a variable. A variable of an unknown kind keeps its saved value. Raises a DashwrightError."""
     return await KINDS.get(definition.kind, _textbox)(definition, context)
 
 

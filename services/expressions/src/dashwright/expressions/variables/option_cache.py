@@ -16,7 +16,7 @@ MAX_CHARACTERS: Final = 4_000_000
 _OPTION_CHARACTERS: Final = 100
 
 #: Values and texts of options.
-FoundOptions = Sequence[tuple[str, str]]
+ValuesAndTexts = Sequence[tuple[str, str]]
 
 
 class OptionCache:
@@ -28,21 +28,21 @@ class OptionCache:
     def __init__(self, *, seconds: float = TTL_SECONDS, max_characters: int = MAX_CHARACTERS, clock: Clock | None = None) -> None:
         self.seconds = seconds
         timer = (clock or Clock()).seconds
-        self._options: TTLCache[Hashable, FoundOptions] = TTLCache(max_characters, seconds, timer, _size_of)
-        self._flights: SingleFlight[Hashable, FoundOptions] = SingleFlight(cancel_unused=True)
+        self._options: TTLCache[Hashable, ValuesAndTexts] = TTLCache(max_characters, seconds, timer, _size_of)
+        self._flights: SingleFlight[Hashable, ValuesAndTexts] = SingleFlight(cancel_unused=True)
 
-    async def get(self, key: Hashable, run: Callable[[], Coroutine[Any, Any, FoundOptions]]) -> FoundOptions:
+    async def get(self, key: Hashable, run: Callable[[], Coroutine[Any, Any, ValuesAndTexts]]) -> ValuesAndTexts:
         """Return the options for ``key``. Raises the errors of ``run``; they are not cached."""
         options = self._options.get(key)
         return options if options is not None else await self._flights.run(key, lambda: self._run(key, run))
 
-    async def _run(self, key: Hashable, run: Callable[[], Coroutine[Any, Any, FoundOptions]]) -> FoundOptions:
+    async def _run(self, key: Hashable, run: Callable[[], Coroutine[Any, Any, ValuesAndTexts]]) -> ValuesAndTexts:
         options = await run()
         with suppress(ValueError):  # larger than the cache
             self._options[key] = options
         return options
 
 
-def _size_of(options: FoundOptions) -> int:
+def _size_of(options: ValuesAndTexts) -> int:
     """Return the characters that options count for."""
     return sum(len(value) + len(text) + _OPTION_CHARACTERS for value, text in options) + _OPTION_CHARACTERS

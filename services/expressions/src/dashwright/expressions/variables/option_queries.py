@@ -17,7 +17,7 @@ from dashwright.expressions.variables.builtin import range_values
 from dashwright.expressions.variables.definitions import Definition
 from dashwright.expressions.variables.intervals import automatic_interval
 from dashwright.expressions.variables.kinds import OptionQuery
-from dashwright.expressions.variables.option_cache import FoundOptions, OptionCache
+from dashwright.expressions.variables.option_cache import OptionCache, ValuesAndTexts
 from dashwright.expressions.variables.references import query_format, resolve_reference
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Option
@@ -56,7 +56,7 @@ def option_query(
 
 async def _values_and_texts(
     data_source: DataSource, text: str, time_range: TimeRange, limits: Limits, cache: OptionCache | None
-) -> FoundOptions:
+) -> ValuesAndTexts:
     """Return the values and texts of options. The right to query the data source is checked before."""
     record = data_source.record
     if record is None or cache is None:
@@ -67,5 +67,5 @@ async def _values_and_texts(
     return await cache.get(key, lambda: _run(data_source, text, time_range, limits))
 
 
-async def _run(data_source: DataSource, text: str, time_range: TimeRange, limits: Limits) -> FoundOptions:
+async def _run(data_source: DataSource, text: str, time_range: TimeRange, limits: Limits) -> ValuesAndTexts:
     return await data_source.source.variable_options(text, time_range, limits)

@@ -100,7 +100,8 @@ class _Resolver:
     async def resolve(self, definition: Definition, scope: Scope, missing_sources: Mapping[str, str]) -> tuple[ResolvedVariable, str]:
         """Return the value of a variable, and the reason if its options could not be read, so that its saved value is used.
 
-        ``missing_sources`` are variables for which there is no data source, with the reasons. They are those of its queries, too.
+        ``missing_sources`` has the reason for each variable of data sources that has none, by name. The queries of a variable that
+        refers to such a variable fail for the same reason.
         """
         from_url = self._context.from_url.get(definition.name)
         for name in names_in(definition.datasource):

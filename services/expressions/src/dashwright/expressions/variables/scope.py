@@ -27,7 +27,7 @@ class Scope:
     values: Mapping[str, Value] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)  #: Why a variable has no certain value, by name.
     zone: tzinfo = UTC
-    filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: Of queries, by the uid of their data source.
+    filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: The filters of queries, by the uid of the data source.
 
     def with_values(self, values: Mapping[str, Value]) -> "Scope":
         """Return the scope with further values, which hide those with the same names."""
@@ -59,7 +59,7 @@ class Scope:
 
 
 class _Interpolation:
-    """Interpolation of one JSON value, which stops to replace references when ``budget`` characters are inserted."""
+    """Interpolation of one JSON value. After ``budget`` characters are inserted, further references are unchanged."""
 
     def __init__(self, scope: Scope, budget: int) -> None:
         self._scope = scope

@@ -1,6 +1,6 @@
 """Selection of a variable's value from its options, by Grafana's rules for saved values that are missing or out of date."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dashwright.expressions.variables.definitions import Definition
@@ -24,7 +24,7 @@ def select(definition: Definition, options: Sequence[Option], from_url: Sequence
         return all_of(definition, options)
     if not options and definition.includes_all:
         return _value(definition, [Option(value, value) for value in saved]) if any(saved) else all_of(definition, ())
-    chosen = [option for option in map(_option_of(options), saved) if option]
+    chosen = [option for option in map(_option_finder(options), saved) if option]
     if not definition.is_multi:
         chosen = (chosen or [option for option in options if option.text in texts and option.text])[:1]
     if not chosen:
@@ -42,7 +42,7 @@ def _from_url(definition: Definition, options: Sequence[Option], url_values: Seq
     """Return the values of a URL, which are kept even if they are not options."""
     if definition.includes_all and any(value in (ALL, ALL_TEXT) or (value and value == definition.all_value) for value in url_values):
         return all_of(definition, options)
-    find = _option_of(options)
+    find = _option_finder(options)
     chosen = [find(value) or next((option for option in options if option.text == value), Option(value, value)) for value in url_values]
     return _value(definition, chosen)
 
@@ -57,7 +57,8 @@ def _value(definition: Definition, chosen: Sequence[Option]) -> Value:
     )
 
 
-def _option_of(options: Sequence[Option]) -> Any:
+def _option_finder(options: Sequence[Option]) -> Callable[[str], Option | None]:
+    """Return a function that returns the first option with a value, or None."""
     by_value: dict[str, Option] = {}
     for option in options:
         by_value.setdefault(option.value, option)

@@ -24,7 +24,7 @@ class Value:
 
     values: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
-    is_list: bool = False  #: True for several values, even if there is only one now.
+    is_list: bool = False  #: True if the value is a list, even of one value.
     is_selection: bool = False  #: True if the variable may have several values, so that data sources quote them.
     is_all: bool = False
     custom_all: str | None = None  #: The text that replaces *All*, with its variables interpolated.
@@ -35,7 +35,10 @@ class Value:
 
     @staticmethod
     def of(value: Any, text: Any = None) -> "Value":
-        """Return the value with a JSON value, which is a list for several values."""
+        """Return the value of a variable for a JSON value; a list becomes several values.
+
+        ``text`` has the texts that users see, by default the values.
+        """
         values = tuple(text_of(item) for item in value) if isinstance(value, list) else (text_of(value),)
         texts = tuple(text_of(item) for item in text) if isinstance(text, list) else values if text is None else (text_of(text),)
         return Value(values, texts, isinstance(value, list), document=value)
