@@ -13,13 +13,14 @@ _M_MMAP_THRESHOLD: Final = -3
 #: 32 MB, and keeps freed blocks between blocks in use. With 1 MB, page faults cost a third more processor time.
 _MIN_MAPPED_BYTES: Final = 8 * 1024 * 1024
 
-#: Free bytes at the end of the heap that are kept. If the size above is set, the default is 128 KB, which causes page faults as well.
+#: Free bytes at the end of the heap that are kept. By default, glibc would keep 128 KB once the size above is set, which causes page
+#: faults as well.
 _MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 
 #: Bytes of a request after which the heap is trimmed; smaller amounts are soon used again.
 _MIN_PEAK_BYTES: Final = 8 * 1024 * 1024
 
-#: Seconds until the results of the request are discarded. Requests that end within this time share one trim.
+#: The delay of a trim in seconds, after which the results of the request are discarded. Requests that end within it share one trim.
 _DELAY_SECONDS: Final = 0.5
 
 

@@ -197,7 +197,9 @@ def _reserve_response(evaluation: Evaluation, limits: Limits) -> None:
     size = response.size_of(evaluation.results, evaluation.transformed)
     if size > limits.query_response_bytes:
         problem = f"the response would have about {size} bytes"
-        raise limits.refusal("query_response_bytes", problem, "hide queries that only others read, reduce or resample, or ask for less")
+        raise limits.refusal(
+            "query_response_bytes", problem, "hide queries that only expressions read, reduce or resample, or ask for less"
+        )
     limits.memory.reserve(min(size, _MAX_UNREAD_BYTES))
 
 

@@ -57,7 +57,7 @@ def distinct_count(field: FieldValues) -> int:
 
 
 def _counted(field: FieldValues) -> list[Any]:
-    """Return the values with nulls left out, kept or as zeros. Undefined values are kept in any case."""
+    """Return the values with nulls left out, kept or as zeros, by the null mode. Undefined values are kept in any mode."""
     if field.nulls is NullMode.IGNORE:
         return [value for value in field.values if value is not None]
     return [0 if value is None and field.nulls is NullMode.ZERO else value for value in field.values]

@@ -17,7 +17,7 @@ class Calculation:
 
     id: str
     name: str  #: The title of columns and legends.
-    reduce: Callable[[FieldValues], Any]
+    reduce: Callable[[FieldValues], Any]  #: The function, which does not apply ``empty_value``. Call the calculation to apply it.
     empty_value: Any = UNDEFINED  #: The result of a field without values.
     unit: str | None = None  #: The unit of the result; None for the unit of the field.
 

@@ -12,7 +12,7 @@ class NullMode(StrEnum):
     """The setting ``nullValueMode`` of a field, which says how calculations count nulls."""
 
     IGNORE = "connected"  #: The default: nulls are left out.
-    KEEP = "null"
+    KEEP = "null"  #: Nulls are values like others.
     ZERO = "null as zero"
 
     @staticmethod

@@ -69,6 +69,7 @@ class _SetWriter:
         self._frames = frames
         #: The JSON from the beginning of a frame to its value column.
         self._start = self._encode_start(0 if len(frames) == 1 else 1)
+        # The first frame may have another meta than the rest.
         self._first_start = self._encode_start(0)
         self._labels = self._encode_labels()
         self._configs = self._encode_configs()

@@ -100,6 +100,7 @@ def _characters(escape: str) -> str:
     if kind == "c" and digits:
         return chr(ord(digits) % 32)
     if kind == "c":
+        # Without a letter after it, the escape is a backslash and a c.
         return escape
     if octal := _OCTAL.match(escape, 1):
         return chr(int(octal[0], 8)) + escape[octal.end() :]

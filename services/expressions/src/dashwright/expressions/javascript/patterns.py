@@ -13,10 +13,11 @@ from dashwright.expressions.javascript.values import UNDEFINED, Undefined
 #: Seconds that one pattern may take for all texts.
 _SECONDS: Final = 1.0
 _MIN_SECONDS: Final = 1e-3
+#: Characters of a pattern, of the searched part of a text, and of a pattern in an error.
 _MAX_LENGTH: Final = 1_000
 _MAX_TEXT_LENGTH: Final = 100_000
-_MAX_MATCHES: Final = 10_000
 _MAX_QUOTED: Final = 80
+_MAX_MATCHES: Final = 10_000
 _SLASHED: Final = regex.compile(r"/(.*?)/(g?i?m?y?s?)", regex.DOTALL)
 _REFERENCE: Final = regex.compile(r"\$(\$|&|`|'|\d{1,2}|<[^>]*>)")
 

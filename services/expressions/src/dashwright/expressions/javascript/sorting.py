@@ -53,6 +53,7 @@ def collation_key(text: str, *, is_numeric: bool = False) -> list[tuple[int, Any
 
 
 def _weight(character: str) -> tuple[int, Any]:
+    """Return the sort key of a character: spaces are first, then punctuation, digits and letters."""
     if character.isspace():
         return 0, ord(character)
     if character.isdigit():

@@ -93,7 +93,7 @@ def number_of(value: Any) -> float:
 
 
 def float_of(value: Any) -> float:
-    """Return a value as ``number_of`` converts it; NaN for a missing one, and infinity for an integer that is too large."""
+    """Return a value as ``number_of`` converts it; NaN for null and undefined, and infinity for an integer that is too large."""
     if is_missing(value):
         return math.nan
     try:

@@ -59,12 +59,14 @@ def relative_date() -> ValueFormat:
 def _distance(start: LocalTime, end: LocalTime) -> str:
     """Return the length of time between two times, rounded."""
     months, days = _months_and_days(start, end)
+    # As in Moment.js, 4,800 months have 146,097 days.
     all_days = round(months * 146097 / 4800) + days
     seconds = _half_up(all_days * 86_400)
     minutes, hours = _half_up(all_days * 1440), _half_up(all_days * 24)
     all_months = months + days * 4800 / 146097
     if seconds <= 44:
         return "a few seconds"
+    # Each count is used if it is below the number after it.
     counts = (
         (minutes, 45, "a minute", "minutes"),
         (hours, 22, "an hour", "hours"),

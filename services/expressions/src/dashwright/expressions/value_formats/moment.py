@@ -21,7 +21,7 @@ MAX_DATE: Final = 8.64e15
 
 @dataclass(frozen=True, slots=True)
 class LocalTime:
-    """A time in a zone, in any year. One that ``datetime`` lacks is represented by the same time in another cycle of 400 years."""
+    """A time in a zone, in any year. For a year beyond those of ``datetime``, ``time`` is in another cycle of 400 years."""
 
     time: datetime
     cycles: int = 0  #: The number of cycles to add to ``time``.

@@ -10,7 +10,7 @@ from dashwright.expressions.javascript.number_text import shortest_text
 #: The maximum number of decimals of a text.
 MAX_DECIMALS: Final = 20
 _HEX_RADIX: Final = 16
-#: The largest power of ten. Numbers that need more decimals are written with all of their digits.
+#: The exponent of the largest power of ten that is a float. Numbers that need more decimals are written with all of their digits.
 _MAX_AUTOMATIC_DECIMALS: Final = 308
 #: More digits than any float has before and after its decimal point.
 _EXACT_DIGITS: Final = 800

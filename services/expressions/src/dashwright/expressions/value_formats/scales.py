@@ -8,6 +8,7 @@ from dashwright.expressions.value_formats.formatted import DateContext, Formatte
 from dashwright.expressions.value_formats.numbers import fixed_text
 
 _SI_PREFIXES: Final = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
+#: The position of the unit without a prefix.
 _SI_CENTRE: Final = _SI_PREFIXES.index("")
 _IEC_PREFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _SHORT_SCALE: Final = ("", " K", " Mil", " Bil", " Tri", " Quadr", " Quint", " Sext", " Sept")
