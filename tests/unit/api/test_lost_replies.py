@@ -33,4 +33,4 @@ async def test_a_submission_without_a_reply_creates_no_second_job(message_id: st
     delivery = Delivery(message=message, exchange="", routing_key="submit.default", redelivered=False, attempt=1)
     handled = await AcceptedSubmissions(BrokerWithoutReplies()).handle(delivery)
     assert isinstance(handled, result)
-    assert not (isinstance(handled, Retry) and handled.failed), "a failed message would die after some retries"
+    assert not (isinstance(handled, Retry) and handled.is_failure), "a failed message would die after some retries"

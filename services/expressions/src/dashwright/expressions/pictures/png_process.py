@@ -108,18 +108,18 @@ class _Child:
         self._pipe.close()
 
     def _exchange(self, request: Mapping[str, Any], remaining_seconds: RemainingSeconds) -> tuple[Mapping[str, Any], bytes]:
-        """Return the head and the body of the response. Raises like ``send``."""
+        """Return the header and the body of the response. Raises like ``send``."""
         self._pipe.send(orjson.dumps(request), remaining_seconds)
         try:
-            head = orjson.loads(self._pipe.read_head(remaining_seconds))
-            size, error = head["size"], head.get("error")
+            header = orjson.loads(self._pipe.read_header(remaining_seconds))
+            size, error = header["size"], header.get("error")
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as parse_error:
             raise PipeClosed from parse_error
         if error is not None:
             raise NotDrawn(f"the PNG could not be made, request the format svg: {error}")
         if not isinstance(size, int) or not 0 <= size <= _MAX_RESPONSE_BYTES:
             raise PipeClosed
-        return head, bytes(self._pipe.read_bytes(size, remaining_seconds))
+        return header, bytes(self._pipe.read_bytes(size, remaining_seconds))
 
 
 class PngProcess:
