@@ -94,6 +94,7 @@ def test_reserved_names_are_refused(name: str) -> None:
         ({"workflows": ["write", "write"]}, "spec.workflows[1]", 'Duplicate value: "write"'),
         ({"sync": {"enabled": True, "target": "folder", "intervalSeconds": 5}}, "spec.sync.intervalSeconds", "at least 10 seconds"),
         ({"sync": {"enabled": False, "target": "folder", "intervalSeconds": -1}}, "spec.sync.intervalSeconds", "not be negative"),
+        ({"sync": {"enabled": True, "target": "folder", "intervalSeconds": -5}}, "spec.sync.intervalSeconds", "not be negative"),
         ({"workflows": ["branch"]}, "spec.workflow", "branch is only supported on git repositories"),
         ({"local": None}, "spec.local", "Required value"),
         ({"local": {}}, "spec.local.path", "must enter a path"),

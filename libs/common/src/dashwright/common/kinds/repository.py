@@ -178,10 +178,10 @@ def _check_workflows(draft: Draft) -> None:
 def _check_sync(draft: Draft) -> None:
     sync = draft.spec["sync"]
     interval = sync.get("intervalSeconds") or 0
-    if sync.get("enabled") and interval and interval < MIN_SYNC_INTERVAL_SECONDS:
-        draft.invalid("spec.sync.intervalSeconds", interval, f"Interval must be at least {MIN_SYNC_INTERVAL_SECONDS} seconds")
     if interval < 0:
         draft.invalid("spec.sync.intervalSeconds", interval, "Interval must not be negative; 0 means no periodic sync")
+    elif sync.get("enabled") and 0 < interval < MIN_SYNC_INTERVAL_SECONDS:
+        draft.invalid("spec.sync.intervalSeconds", interval, f"Interval must be at least {MIN_SYNC_INTERVAL_SECONDS} seconds")
 
 
 def _is_local(spec: Mapping[str, Any]) -> bool:
