@@ -72,7 +72,7 @@ class DataSources:
             return data_source
 
     async def remove(self, actor: Actor, source_id: int) -> None:
-        """Remove a data source with its secrets and the grants on it. Raises NotFound."""
+        """Remove a data source with its secrets and the grants on it. Raises NotFound for an unknown data source."""
         async with self._database.transaction() as connection:
             await data_sources.lock(connection, actor.org_id)
             details = await data_sources.delete(connection, actor.org_id, source_id)

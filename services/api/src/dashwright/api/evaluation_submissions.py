@@ -122,7 +122,7 @@ class EvaluationSubmissions:
                 await self._check_limit(connection, namespace)
             await self._record_messages(connection, group, result.jobs)
             await audit.record_all(connection, [_audit_event(submitted) for submitted in group])
-        # The wake-ups are those of the whole group. Only the first submitter gets them, so that they are published once.
+        # The result has the wake-ups of the whole group. Only the first submitter gets them, so that they are published once.
         return [(job, result.wakeups if index == 0 else ()) for index, job in enumerate(result.jobs)]
 
     async def _check_limit(self, connection: Connection, namespace: str) -> None:

@@ -30,7 +30,7 @@ class ConfigurationReader:
     settings: AdmissionSettings
 
     async def get(self, namespace: str, name: str) -> StoredObject:
-        """Return the stored repository. Raises NotFound."""
+        """Return the stored repository. Raises NotFound for an unknown one."""
         async with self.database.connection() as connection:
             return await resources.get(connection, REPOSITORY, namespace, name)
 

@@ -27,6 +27,7 @@ from dashwright.common.models.repository_calls import ChangeMethod, ChangeReques
 #: The permission to list a repository's files, regardless of the objects in them.
 LIST_ACTION: Final = REPOSITORY.actions["update"]
 
+#: Number of attempts of a change while the repository changes.
 _MAX_ATTEMPTS: Final = 3
 #: Verbs that also require the right to read the object, because the response contains it.
 _VERBS_RETURNING_OBJECT: Final = frozenset({"update", "delete"})

@@ -12,7 +12,9 @@ from dashwright.common.models.dashboard_outline import DashboardOutline
 MAX_PANELS: Final = 60
 """Limit on the panels of one page that are shown with pictures."""
 _MAX_MOVED: Final = 500
+"""Limit on the moved panels that are listed."""
 _MAX_DETAILS: Final = 40
+"""Limit on the changed settings that are shown with their values, and on those that are only named, of one panel."""
 _PAST_PARTICIPLES: Final = {
     PanelAction.CHANGED: "changed",
     PanelAction.ADDED: "added",

@@ -56,7 +56,7 @@ _FIELD_MANAGER: Final = "queue"
 
 @dataclass(slots=True)
 class Turn:
-    """Place of a message among those about the same batch."""
+    """Position of a message in the order of the messages about the same batch."""
 
     ended: "asyncio.Future[None]"  #: Done when the message is handled.
     creates: bool  #: The message creates the batch.

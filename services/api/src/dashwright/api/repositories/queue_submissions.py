@@ -82,6 +82,7 @@ class QueueSubmissions:
             if error.retryable and (delay := self._delay(delivery, error)) is not None:
                 log.warning("submission_delayed", seconds=delay, error=error.message)
                 return Retry(delay, error.message)
+            # Internal errors are retried by the subscription, and at last become dead letters.
             if error.status == 500:
                 raise
             log.info("submission_refused", code=error.code, error=error.message)

@@ -52,7 +52,7 @@ def setting_lines(before: str, after: str) -> SettingLines:
 
 
 def _lines(text: str) -> Sequence[str]:
-    """Return the lines of a text, or those of indented JSON."""
+    """Return the lines of a text. JSON is indented first, unless it is short."""
     if len(text) >= _MIN_INDENTED and text[0] in "{[":
         with suppress(DashwrightError):
             text = format_json(read_json(text)).decode()

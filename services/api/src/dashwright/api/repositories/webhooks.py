@@ -230,7 +230,7 @@ class Webhooks:
 
 
 def _is_secret(value: str, secret: str) -> bool:
-    """Return whether a header has the secret. The time does not depend on how much of it is right."""
+    """Return whether a header has the secret. The duration does not depend on how many characters are right."""
     return len(value) <= _MAX_SECRET_LENGTH and hmac.compare_digest(value.encode(errors="replace"), secret.encode())
 
 

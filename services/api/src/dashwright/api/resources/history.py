@@ -122,7 +122,7 @@ def continue_members(versions: Sequence[StoredVersion], limit: int) -> Mapping[s
 
 
 async def object_at_generation(services: Services, current: StoredObject, generation: int) -> StoredObject:
-    """Return an object as it was at a generation. Raises NotFound."""
+    """Return an object as it was at a generation. Raises NotFound if that version is not stored."""
     async with services.database.connection() as connection:
         version = await histories.version(connection, current.uid, generation)
     if version is None:

@@ -92,7 +92,7 @@ async def list_response(
         return Response(
             200, b"".join([chunk async for chunk in body]), response_format.content_type, response_format.headers, may_compress=True
         )
-    # One chunk, and the bodies of one batch: at most those of the page, and at least the largest body.
+    # Memory holds one chunk, and the bodies of one batch. The bodies exceed MAX_READ_BYTES only if a single body does.
     buffered_bytes = CHUNK_BYTES + min(sum(page.sizes), max(MAX_READ_BYTES, *page.sizes, 0))
     return Response(200, body, response_format.content_type, response_format.headers, may_compress=True, buffered_bytes=buffered_bytes)
 

@@ -96,7 +96,7 @@ def annotated_operation(kinds: Iterable[Kind], path: str, method: str, operation
 
 
 def _extensions_of(kinds: Iterable[Kind], group: str, segments: Sequence[str], method: str) -> _Extensions | None:
-    """Return the extensions of an operation, or None if it is not a verb. ``segments`` are those of its path after the version."""
+    """Return the extensions of an operation, or None if it is not a verb. ``segments`` are the parts of its path after the version."""
     plural, *object_segments = segments[2:] if tuple(segments[:2]) == _NAMESPACE_SEGMENTS else segments
     kind = next((kind for kind in kinds if (kind.group, kind.plural) == (group, plural)), None)
     if kind is None:

@@ -122,7 +122,7 @@ def validation_of(call: Call) -> FieldValidation:
 
 
 async def read_delete_request(call: Call) -> DeleteRequest:
-    """Return the DeleteOptions of a request, from its query and its body, which may be empty. Raises BadRequest."""
+    """Return the DeleteOptions of a request, from its query and its body, which may be empty. Raises BadRequest for invalid options."""
     options = await _delete_options_body(call)
     preconditions_json = {} if options.get("preconditions") is None else options["preconditions"]
     if not isinstance(preconditions_json, dict):

@@ -32,18 +32,18 @@ class RecordSource:
     async def page(self, position: Position | None, limit: int) -> ListPage:
         """Return a page of records as they are now. Raises Gone if an older version is requested."""
         last_name: str | None = "" if position is None else position.last_name
-        selected: list[StoredRecord] = []
+        selected_records: list[StoredRecord] = []
         async with self._database.connection() as connection:
             version = await changes.latest_version(connection)
             # Every page except the last must have a record, so pages are read until a record matches.
-            while last_name is not None and not selected:
+            while last_name is not None and not selected_records:
                 records, is_last = await store.page(connection, self._kind, self._reader, after=last_name, limit=limit)
                 last_name = None if is_last else records[-1].name
-                selected = [record for record in records if matches(self._selection, record.labels, record.name)]
+                selected_records = [record for record in records if matches(self._selection, record.labels, record.name)]
         if self._exact_version is not None and self._exact_version < version:
             raise Gone(
                 f"{self._kind.plural} can be listed only at the newest version, {version}, and not at {self._exact_version}; "
                 "list without a resourceVersion"
             )
-        sizes = [len(record.spec) for record in selected]
-        return ListPage(version if position is None else position.resource_version, selected, sizes, last_name)
+        sizes = [len(record.spec) for record in selected_records]
+        return ListPage(version if position is None else position.resource_version, selected_records, sizes, last_name)

@@ -27,7 +27,10 @@ ResourceHandler: TypeAlias = Callable[[Target, Services, Call], Awaitable[Respon
 
 
 async def read_object(kind: Kind, services: Services, call: Call) -> tuple[StoredObject, AccessView]:
-    """Return the object that the path names and the caller's view of its namespace. Raises NotFound and Forbidden."""
+    """Return the object that the path names and the caller's view of its namespace.
+
+    Raises NotFound, and Forbidden unless the caller may read the object.
+    """
     # The view is loaded before the object is read, so that no request keeps an object in memory while it waits for a second connection.
     await services.policy.view(call.identity, call.parameters["namespace"])
     async with services.database.connection() as connection:

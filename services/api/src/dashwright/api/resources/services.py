@@ -64,7 +64,7 @@ def create_services(
     jobs_worker: RepositoryClient,
     policy: AccessPolicy,
 ) -> Services:
-    """Return the components. The arguments are those that other parts of the gateway use, too."""
+    """Return the components. The arguments are components that other parts of the gateway use, too."""
     local_paths = tuple(str(path) for path in settings.local_paths)
     allowed_hosts = AllowedHosts.parse(settings.allowed_hosts)
     admission = AdmissionSettings(local_paths, settings.min_refresh, settings.folder_depth, allowed_hosts, settings.playlists)

@@ -40,7 +40,7 @@ class KindStorage(Protocol):
     spans_namespaces: bool
 
     async def get(self, kind: Kind, services: Services, call: Call) -> Item:
-        """Return the object that the path names. Raises NotFound and Forbidden."""
+        """Return the object that the path names. Raises NotFound, and Forbidden unless the caller may read it."""
         ...
 
     async def create(self, target: Target, services: Services, call: Call) -> tuple[Item, Sequence[str]]:

@@ -29,14 +29,17 @@ def routes(database: Database, use_cases: Grants) -> list[Route]:
         return json_response({action: sorted(action_scopes) for action, action_scopes in sorted(call.identity.permissions.items())})
 
     async def find_user(connection: Connection, call: Call) -> tuple[int, int]:
-        """Return the user id and the organization id of the request. Raises NotFound."""
+        """Return the user id and the organization id of the request. Raises NotFound if the user is unknown or not a member."""
         user_id, org_id = call.path_integer("id", "id is invalid"), _requested_org_id(call)
         if await persons.get(connection, user_id) is None or (org_id and await members.role(connection, org_id, user_id) is None):
             raise not_found()
         return user_id, org_id
 
     async def find_service_account(connection: Connection, call: Call) -> tuple[int, int]:
-        """Return the account id and the organization id of the request. Raises NotFound or BadRequest."""
+        """Return the account id and the organization id of the request.
+
+        Raises NotFound for an account outside of the caller's organization, and BadRequest for another organization than the account's.
+        """
         account_id, org_id = call.path_integer("id", "Service Account ID is invalid"), _requested_org_id(call)
         account_org_id = await grants.service_account_org(connection, account_id)
         if account_org_id is None or account_org_id != call.identity.org_id:

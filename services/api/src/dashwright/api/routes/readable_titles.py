@@ -25,7 +25,7 @@ class ListedTitle:
 
 
 class ReadableTitles:
-    """The titles that callers may read. The filters are those of ``TitleQuery``."""
+    """The titles that callers may read. The ``filters`` of methods are fields of ``TitleQuery``."""
 
     def __init__(self, database: Database, policy: AccessPolicy) -> None:
         self._database = database

@@ -174,9 +174,9 @@ def _values(call: Call, name: str) -> list[str]:
 
 def _resources(types: list[str]) -> frozenset[str]:
     """Return the plurals of the kinds to find. Raises BadRequest for an unknown type."""
-    unknown = [type_ for type_ in types if type_ not in _TYPES]
-    if unknown:
-        raise BadRequest(f"type must be dashboard or folder, not {unknown[0][:100]!r}")
+    unknown_types = [type_ for type_ in types if type_ not in _TYPES]
+    if unknown_types:
+        raise BadRequest(f"type must be dashboard or folder, not {unknown_types[0][:100]!r}")
     return frozenset(_TYPES[type_] for type_ in types or _TYPES)
 
 
@@ -204,9 +204,9 @@ def _permitted_scopes(permission: str, view: AccessView) -> PermittedScopes | No
 
 def _has_tags_facet(call: Call) -> bool:
     facets = _values(call, "facet")
-    unknown = [facet for facet in facets if facet != _TAGS_FIELD]
-    if unknown:
-        raise BadRequest(f"facet must be {_TAGS_FIELD}, not {unknown[0][:100]!r}")
+    unknown_facets = [facet for facet in facets if facet != _TAGS_FIELD]
+    if unknown_facets:
+        raise BadRequest(f"facet must be {_TAGS_FIELD}, not {unknown_facets[0][:100]!r}")
     return bool(facets)
 
 

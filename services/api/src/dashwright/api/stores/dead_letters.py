@@ -224,7 +224,10 @@ async def with_bodies(connection: Connection, letters: Sequence[StoredDeadLetter
 
 
 async def get(connection: Connection, namespace: str, name: str, *, with_server_letters: bool, lock: bool = False) -> StoredDeadLetter:
-    """Return a letter with its body. ``lock`` locks the letter until the transaction ends. Raises NotFound."""
+    """Return a letter with its body. ``lock`` locks the letter until the transaction ends.
+
+    Raises NotFound for an unknown letter, and without ``with_server_letters`` for a letter that only server admins may see.
+    """
     query = _sql.bind("lock" if lock else "find", namespace=namespace, name=name, with_server_letters=with_server_letters)
     row = await connection.fetchrow(*query)
     letters = [] if row is None else await with_bodies(connection, [_letter(row)])

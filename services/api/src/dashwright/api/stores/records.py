@@ -108,7 +108,7 @@ async def page(connection: Connection, kind: Kind, reader: RecordReader, *, afte
 
 
 async def get(connection: Connection, kind: Kind, reader: RecordReader, name: str) -> StoredRecord:
-    """Return the record with a name. Raises NotFound."""
+    """Return the record with a name. Raises NotFound for an unknown name."""
     records = await _find(connection, kind, reader, name=name, limit=1)
     if not records:
         raise not_found(kind, name)

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 READ_ACTION: Final = REPOSITORY.actions["get"]
 
 TIMEOUT_SECONDS: Final = 33.0
-"""Time limit of one request to the worker in seconds. The worker waits up to 30 of them for the git host."""
+"""Time limit of one request to the worker in seconds. The worker waits up to 30 seconds for the git host."""
 
 
 class RepositoryClient:

@@ -19,7 +19,7 @@ _VERSIONS: Final[Mapping[str, str]] = {REPOSITORY.api_version(version): version 
 _LIST_KIND: Final = f"{REPOSITORY.kind}List"
 #: Version and kind of the lists that kubectl writes.
 _MIXED_LIST: Final = ("v1", "List")
-#: Members of the metadata that are read. The server sets the others: they are ignored, so that a file may be a response of the API.
+#: Members of the metadata that are read. Members that the server sets are ignored, so that a file may be a response of the API.
 _METADATA_MEMBERS: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 
 

@@ -125,6 +125,6 @@ def _raise(error: OSError) -> None:
 
 
 def _read_documents(path: Path) -> Sequence[Any]:
-    """Return the documents of a file as JSON data. Raises Invalid."""
+    """Return the documents of a file as JSON data. Raises Invalid for a file that is unreadable, too large, or neither YAML nor JSON."""
     text = regular_files.read_text(path, max_bytes=_MAX_FILE_BYTES)
     return [read_shallow_json(text)] if path.suffix == _JSON_SUFFIX else read_json_documents(text)

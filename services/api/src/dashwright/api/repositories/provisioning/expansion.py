@@ -39,7 +39,10 @@ def _expand_secret(name: str, secret: Any, environment: Mapping[str, str]) -> An
 
 
 def expand(value: str, environment: Mapping[str, str]) -> str:
-    """Return a string with each expression replaced by its value without surrounding white space. Raises Invalid."""
+    """Return a string with each expression replaced by its value without surrounding white space.
+
+    Raises Invalid for a malformed expression, and for a missing or empty file or variable.
+    """
     return _EXPRESSION.sub(lambda match: _value_of(match, environment), value)
 
 

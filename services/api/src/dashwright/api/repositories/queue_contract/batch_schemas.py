@@ -27,7 +27,7 @@ def batch_schemas() -> dict[str, Schema]:
     models = (BatchSpec, BatchItem, BatchSecure, ObjectMeta)
     components = Schemas([(model, "validation") for model in models]).components
     specs = {f"{_PREFIX}{name}": _closed(schema) for name, schema in components.items() if _is_part_of_spec(name)}
-    # The items in a spec and those of messages have one schema.
+    # Items in a spec and items in messages have the same schema.
     item = specs.pop(ITEM)
     return {
         **specs,

@@ -88,7 +88,7 @@ def _reference(name: str) -> Schema:
 
 
 def _spec_schema(description: JobAction, properties: Mapping[str, Schema]) -> Schema:
-    """Return the schema of the JobSpec of one action. ``properties`` are those of the model."""
+    """Return the schema of the JobSpec of one action. ``properties`` are the schemas of the members of JobSpec."""
     action = description.action.value
     options_names = [name for name in (action, description.alias) if name]
     common_properties = {name: schema for name, schema in properties.items() if name not in ACTIONS and name != "action"}

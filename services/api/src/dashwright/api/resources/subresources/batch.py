@@ -148,7 +148,7 @@ def _change_operation(target: Target, id_suffix: str) -> Operation:
 
 
 def item_state(value: str) -> ItemState | None:
-    """Return the state that a query selects, or None for an empty value. Raises BadRequest."""
+    """Return the state that a query selects, or None for an empty value. Raises BadRequest for an unknown state."""
     try:
         return ItemState(value) if value else None
     except ValueError as error:

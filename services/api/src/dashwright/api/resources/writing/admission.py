@@ -83,7 +83,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
 
 
 def validated_status(kind: Kind, name: str, status: dict[str, Any]) -> dict[str, Any]:
-    """Return a status with defaults and without unknown fields. Raises Invalid."""
+    """Return a status with defaults and without unknown fields. Raises Invalid for values that its model does not allow."""
     assert kind.status is not None, f"{kind.plural} have no status to write"
     return _validate_member(kind, kind.status, name, status, "status")
 
@@ -130,7 +130,7 @@ def _annotations_to_store(desired: DesiredObject) -> dict[str, str]:
 
 
 def _validate_member(kind: Kind, model: type[BaseModel], name: str, value: dict[str, Any], member: str = "spec") -> dict[str, Any]:
-    """Return one member of an object with defaults and without unknown fields. Raises Invalid."""
+    """Return one member of an object with defaults and without unknown fields. Raises Invalid for values that ``model`` does not allow."""
     try:
         validated_member = model.model_validate_json(write_json(value))
     except ValidationError as error:

@@ -108,10 +108,10 @@ async def is_editable(connection: Connection, stored_object: StoredObject) -> bo
 
 
 def in_file_version(stored_object: StoredObject, write: Write) -> Write:
-    """Return the write in the version of the object's file, and the lost parts that this version cannot express.
+    """Return the write converted to the version of the object's file, so that an edit does not change the form of the file.
 
-    An edit in another version would otherwise change the form of the file. A spec that the file's version cannot
-    express is returned unchanged.
+    Stored parts that the version of the write cannot express are restored. A write whose spec the file's version cannot express
+    is returned unchanged.
     """
     kind, version = write.kind, stored_object.stored_version
     if kind.versioning is None or write.stored_version == version:

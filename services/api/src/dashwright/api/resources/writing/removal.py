@@ -52,7 +52,7 @@ async def select_objects(
 
 
 def deepest_first(folders: Sequence[StoredObject]) -> Sequence[StoredObject]:
-    """Return folders in an order in which each follows those inside it."""
+    """Return folders sorted so that each comes after the folders inside it."""
     parents = {folder.name: folder.folder for folder in folders}
 
     def depth(name: str | None) -> int:

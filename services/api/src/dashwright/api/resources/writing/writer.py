@@ -45,6 +45,7 @@ from dashwright.common.stores import histories, jobs, repositories, resources
 from dashwright.common.stores.resources import StoredObject
 
 _MAX_ATTEMPTS: Final = 5
+"""Number of attempts of an update while other writers change the object."""
 
 
 class Writer:
