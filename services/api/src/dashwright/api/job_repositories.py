@@ -43,7 +43,7 @@ class JobRepositories:
         self._access_views = access_views
 
     async def find(self, namespace: str, specs: Sequence[JobSpec]) -> Mapping[str, JobRepository]:
-        """Return the repositories of jobs by name, without those that do not exist."""
+        """Return the repositories that the specs of jobs name, by name. Unknown repositories are left out."""
         names = list(dict.fromkeys(spec.repository for spec in specs))
         async with self._database.connection() as connection:
             objects = await resources.get_many(connection, REPOSITORY, namespace, names)

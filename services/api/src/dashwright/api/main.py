@@ -372,7 +372,7 @@ async def serve(settings: Settings) -> None:
     limit_retained_memory()
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
-    # The other gateways read the suffix in the database: this gateway permits concurrent writers (decision 12).
+    # Other gateways find the suffix in the list of database sessions: this gateway permits concurrent writers (decision 12).
     database = await process.start_with_retries(
         "database",
         lambda: Database.open(url, application_name=SERVICE + READS_BY_SNAPSHOT, max_size=settings.gateway_connections),

@@ -92,7 +92,7 @@ class _PreferencesHandlers:
         return await self._change(call, keep_others=False)
 
     async def change(self, call: Call) -> Response:
-        """Change the preferences in the body, and keep the others."""
+        """Change the preferences in the body, and keep all other preferences."""
         return await self._change(call, keep_others=True)
 
     async def _change(self, call: Call, *, keep_others: bool) -> Response:

@@ -76,7 +76,7 @@ async def rules(connection: Connection, namespace: str, objects: Collection[Obje
 
 
 async def uids_with_rules(connection: Connection, uids: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
-    """Return the uids of those objects among ``uids`` that have a list of rules, even an empty list."""
+    """Return the uids in ``uids`` whose objects have a list of rules, even an empty list."""
     return frozenset(row["uid"] for row in await connection.fetch(_sql.uids_with_rules, list(uids)))
 
 

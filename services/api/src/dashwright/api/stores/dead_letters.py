@@ -218,7 +218,7 @@ async def page(connection: Connection, namespace: str, *, after: str, limit: int
 
 
 async def with_bodies(connection: Connection, letters: Sequence[StoredDeadLetter]) -> Sequence[StoredDeadLetter]:
-    """Return the letters with their bodies, except those that were deleted."""
+    """Return the letters with their bodies. Letters that were deleted in the meantime are left out."""
     bodies = {row["uid"]: row["body"] for row in await connection.fetch(_sql.bodies, [letter.uid for letter in letters])}
     return [letter.with_body(bodies[letter.uid]) for letter in letters if letter.uid in bodies]
 
@@ -260,7 +260,7 @@ async def mark_dead(connection: Connection, letters: Sequence[StoredDeadLetter])
 
 
 async def delete(connection: Connection, namespace: str, names: Sequence[str]) -> Sequence[str]:
-    """Delete letters, and return the names of those that existed."""
+    """Delete the named letters, and return the names of the deleted letters. Unknown names are ignored."""
     return [row["name"] for row in await connection.fetch(_sql.delete, namespace, list(names))]
 
 

@@ -91,9 +91,12 @@ def _decide_pull_request(deliveries: Deliveries, host_event: str, payload: Any, 
     if branch and base != branch:
         # Grafana's message has the same two spaces.
         return Decision(200, f"ignoring pull request event as {base[:200]} is not  the configured branch")
-    may_be_changed = description.changed is not None and action == description.changed[0]
-    is_changed = may_be_changed and description.changed is not None and bool(member_of(payload, description.changed[1]))
-    if action not in description.actions and not is_changed:
+    has_new_commits = action in description.actions
+    if description.changed is not None:
+        # The host has one action for changes of any kind. A member of the payload shows whether commits were added.
+        changed_action, new_commits_member = description.changed
+        has_new_commits |= action == changed_action and bool(member_of(payload, new_commits_member))
+    if not has_new_commits:
         return Decision(200, f"ignore pull request event: {action[:80]}")
     job_options = PullRequestJobOptions(ref=head, hash=commit, pr=number, url=page)
     return Decision(202, f"pull request: {action}", JobSpec(action=Action.PR, repository=name, pr=job_options))

@@ -62,7 +62,7 @@ def _repository_view(name: str, spec: RepositorySpec) -> RepositoryView:
 
 
 def _stats(counts: Sequence[ResourceCount]) -> ResourceStats:
-    """Return the statistics of all objects, and of those that each repository manages.
+    """Return the numbers of all objects, of the objects that each repository manages, and of unmanaged objects.
 
     ``counts`` has one item for each repository and kind, sorted by repository. Unmanaged objects have no repository.
     """

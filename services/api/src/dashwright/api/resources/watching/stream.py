@@ -102,7 +102,7 @@ class Watch:
         self._cursor.start(start_version, index)
 
     def send_initial_events(self, chunks: AsyncIterator[bytes]) -> None:
-        """Send the chunks of the initial objects before any change."""
+        """Let the iterator yield the chunks of the initial objects before any change."""
         self._initial_chunks = chunks
 
     def continue_from(self, version: int) -> None:

@@ -208,7 +208,7 @@ def forbidden_error(desired: DesiredObject, field: str, message: str) -> Invalid
 
 
 def without_secrets(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """Return annotations without the secrets that ``kubectl apply`` copies into one of them."""
+    """Return annotations without secrets: ``kubectl apply`` copies the sent object with its secrets into an annotation."""
     last_applied = annotations.get(LAST_APPLIED_CONFIGURATION)
     if last_applied is None:
         return annotations
