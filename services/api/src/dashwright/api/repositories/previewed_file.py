@@ -27,7 +27,7 @@ class PreviewedFile:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The spec of the dashboard as a sync would store it, else the one in the file. Empty if the file has no dashboard."""
+        """The spec of the dashboard as a sync would store it, else the spec in the file. Empty if the file has no dashboard."""
         return object_at(object_at(self._objects, "dryRun") or object_at(self._objects, "file"), "spec")
 
     @property

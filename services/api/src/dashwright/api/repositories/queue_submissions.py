@@ -62,7 +62,7 @@ class QueueSubmissions:
         self._allows_anonymous = allows_anonymous
         self._prefetch = prefetch
         self._subscription: Subscription | None = None
-        #: Errors of organizations with too many waiting jobs, and the times of the event loop until which they hold, by namespace.
+        #: The error of each namespace with too many waiting jobs, and the event loop's time until which its submissions are delayed for it.
         self._full_namespaces: dict[str, tuple[TooManyWaitingJobs, float]] = {}
 
     async def start(self) -> None:

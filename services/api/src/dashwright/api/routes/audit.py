@@ -68,7 +68,7 @@ def _event_filter(call: Call) -> EventFilter:
 
 
 def _org_id_to_filter_by(call: Call) -> int | None:
-    """Return the id of the organization to filter by, or None for all. Raises Forbidden for one that the caller may not read."""
+    """Return the id of the organization to filter by, or None for all. Raises Forbidden if the caller may not read its events."""
     requested_org_id, caller_org_id = _query_integer(call, "orgId"), call.identity.org_id
     if call.identity.is_server_admin:
         return requested_org_id

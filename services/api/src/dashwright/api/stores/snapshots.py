@@ -82,7 +82,7 @@ async def read(connection: Connection, key: str, *, now: datetime) -> SnapshotCo
 async def find(
     connection: Connection, org_id: int, *, key: str | None = None, delete_key_hash: bytes | None = None, now: datetime
 ) -> SnapshotOwner | None:
-    """Return the owner of an unexpired snapshot, found by its key or by the hash of its delete key; None for an unknown one."""
+    """Return the owner of an unexpired snapshot, found by its key or by the hash of its delete key. None for an unknown snapshot."""
     row = await connection.fetchrow(_sql.find, org_id, key, delete_key_hash, now)
     return None if row is None else SnapshotOwner(**row)
 

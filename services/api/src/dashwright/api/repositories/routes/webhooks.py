@@ -66,5 +66,5 @@ _WEBHOOK_OPERATION: Final = Operation(
     errors=(401, 409, 413, 422, 424),
     description="The request is signed with the secret that the webhook shares with the git host, in a header: "
     "X-Hub-Signature-256, X-Gitea-Signature, X-Forgejo-Signature, X-Hub-Signature or X-Gitlab-Token. JSON, or a form with a JSON payload. "
-    "Only queues a job: sync after a push to the repository's branch, pr after a pull request against it was opened or changed.",
+    "A delivery only queues a job: sync after a push to the repository's branch, pr after a pull request against it was opened or changed.",
 )
