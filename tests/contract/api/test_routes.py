@@ -222,7 +222,7 @@ async def test_only_one_instance_repository_is_created(session: aiohttp.ClientSe
 
 
 async def test_a_repository_has_its_status_from_the_start(session: aiohttp.ClientSession) -> None:
-    """A new repository shows every member of its status that clients read, and the status sub-resource is the object."""
+    """A new repository shows every member of its status that clients read, and the status subresource is the object."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}
     created = (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": spec}))[1]

@@ -9,7 +9,7 @@ class Line:
     """A line that is not blank."""
 
     number: int  #: From 1. Blank lines are counted.
-    data: bytes | None  #: Without the line break and surrounding white space. None if the line is too long.
+    data: bytes | None  #: Without the line break and surrounding whitespace. None if the line is too long.
 
 
 class LineReader:

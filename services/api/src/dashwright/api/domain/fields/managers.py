@@ -30,7 +30,7 @@ MAX_TOTAL_LENGTH = 1024 * 1024
 """Limit on the characters of the fields of all entries as JSON."""
 
 _MAX_STRING_LENGTH = 256
-"""Limit on the characters of a manager, version, time or sub-resource. An entry with a longer string is invalid."""
+"""Limit on the characters of a manager, version, time or subresource. An entry with a longer string is invalid."""
 
 _DETAILED_DEPTH = 8
 """The maximum depth of the fields of an entry that is too large to store all of its fields."""
@@ -52,11 +52,11 @@ class ManagedFieldsEntry:
     #: RFC 3339.
     time: str
     fields: FieldSet
-    #: The sub-resource that was written through.
+    #: The subresource that was written through.
     subresource: str = ""
 
     def has_same_writer(self, other: "ManagedFieldsEntry") -> bool:
-        """Return whether both entries have the same manager, operation and sub-resource."""
+        """Return whether both entries have the same manager, operation and subresource."""
         return (self.manager, self.operation, self.subresource) == (other.manager, other.operation, other.subresource)
 
 

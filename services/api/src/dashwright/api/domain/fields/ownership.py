@@ -1,6 +1,6 @@
 """Fields and owners of an object after an update or an apply.
 
-Trees are results of ``tracked_fields``. Entries of other sub-resources are returned unchanged, because a write does not reach
+Trees are results of ``tracked_fields``. Entries of other subresources are returned unchanged, because a write does not reach
 their fields. Pass the resulting entries to ``settle`` before you store them or compare them with stored entries.
 """
 
@@ -64,13 +64,13 @@ class ApplyResult(NamedTuple):
 
 
 class _Partition(NamedTuple):
-    """The entries before a write. Fields of the sub-resource that is written are expanded to leaves."""
+    """The entries before a write. Fields of the subresource that is written are expanded to leaves."""
 
     #: The entry of the field manager that writes; without fields if it is new.
     previous_entry: ManagedFieldsEntry
-    #: Entries of other managers of the same sub-resource.
+    #: Entries of other managers of the same subresource.
     other_entries: list[ManagedFieldsEntry]
-    #: Entries of other sub-resources, which the write does not change.
+    #: Entries of other subresources, which the write does not change.
     unrelated: list[ManagedFieldsEntry]
 
 
@@ -145,7 +145,7 @@ def settle(
 
 
 def _partition(entries: Sequence[ManagedFieldsEntry], new_entry: ManagedFieldsEntry, before: Node) -> _Partition:
-    """Return the entry with the manager, operation and sub-resource of ``new_entry``, and the other entries."""
+    """Return the entry with the manager, operation and subresource of ``new_entry``, and the other entries."""
     unrelated = [entry for entry in entries if entry.subresource != new_entry.subresource]
     related = [replace(entry, fields=expand(entry.fields, before)) for entry in entries if entry.subresource == new_entry.subresource]
     previous_entry = next((entry for entry in related if entry.has_same_writer(new_entry)), new_entry)
