@@ -10,8 +10,8 @@ from nanoarrow.ipc import StreamWriter
 
 from dashwright.common.batch_results.lines import Line, parse_line
 
-#: Size of the lines of one record batch, in bytes.
-_BATCH_BYTES: Final = 1 << 20
+#: Size of the lines after which a record batch of Arrow ends, in bytes.
+_RECORD_BATCH_BYTES: Final = 1 << 20
 #: Maximum size of a result, in bytes. A column has its values in memory as a whole.
 MAX_RESULT_BYTES: Final = 16 << 20
 
@@ -38,7 +38,7 @@ async def arrow_stream(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     writer = StreamWriter.from_writable(sink)
     rows: list[Line] = []
     line = bytearray()
-    line_bytes = batch_bytes = 0
+    line_bytes = record_batch_bytes = 0
     async for part in parts:
         line_bytes += len(part)
         # The result is the last member of a line. One that is too long becomes null, so the rest of its line is not needed.
@@ -47,16 +47,16 @@ async def arrow_stream(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if not part.endswith(b"\n"):
             continue
         rows.append(_row(bytes(line), line_bytes))
-        batch_bytes += len(line)
+        record_batch_bytes += len(line)
         line.clear()
         line_bytes = 0
-        if batch_bytes >= _BATCH_BYTES:
-            writer.write_array(_batch(rows))
+        if record_batch_bytes >= _RECORD_BATCH_BYTES:
+            writer.write_array(_record_batch(rows))
             yield sink.take()
             rows.clear()
-            batch_bytes = 0
-    # Also without rows, because the first batch writes the schema.
-    writer.write_array(_batch(rows))
+            record_batch_bytes = 0
+    # Also without rows, because the first record batch writes the schema.
+    writer.write_array(_record_batch(rows))
     writer.close()
     yield sink.take()
 
@@ -86,7 +86,7 @@ def _row(line: bytes, line_bytes: int) -> Line:
     return replace(row, result=None, error=f"{row.error}; {message}" if row.error else message)
 
 
-def _batch(rows: Sequence[Line]) -> Any:
+def _record_batch(rows: Sequence[Line]) -> Any:
     ids = [row.id.encode() for row in rows]
     states = [row.state.encode() for row in rows]
     errors = [None if row.error is None else row.error.encode() for row in rows]
