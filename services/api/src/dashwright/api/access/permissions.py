@@ -79,7 +79,7 @@ class Permissions:
             await _replace_rules(connection, actor, kind, caller.namespace, target, current_rules, rules)
 
     async def set_rule(self, actor: Actor, caller: Identity, kind: Kind, name: str, rule: Rule) -> None:
-        """Set the level of one user, team or role on an object; NONE removes it. Raises the errors of ``replace``.
+        """Set the level of one user, team or role on an object; the level NONE removes the rule. Raises the errors of ``replace``.
 
         The first rule of an object at the root is stored together with the default rules, which would otherwise not apply any more.
         """

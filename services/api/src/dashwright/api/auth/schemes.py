@@ -44,7 +44,11 @@ class SchemeAuthenticator:
         self._lookups: SingleFlight[tuple[bytes, int], Identity] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
-        """Return the caller. Raises the errors of the scheme, and Unauthorized for an unknown scheme."""
+        """Return the caller.
+
+        Raises Unauthorized for wrong credentials or an unknown scheme, Forbidden for a weak password that must be changed,
+        TooManyRequests and Unavailable.
+        """
         # The address is part of the key: a throttled client at another address must not use the cached login of the owner.
         key_parts = (str(org_id), credentials.address, str(credentials.accepts_weak_password), credentials.authorization)
         digest = self._digests.digest(" ".join(key_parts))

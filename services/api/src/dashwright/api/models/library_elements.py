@@ -84,6 +84,7 @@ class Connection(ApiModel):
     """A dashboard that uses a library panel."""
 
     id: int
+    #: 1: a dashboard.
     kind: int = 1
     element_id: int
     #: The id of the dashboard.

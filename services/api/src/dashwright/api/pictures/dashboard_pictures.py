@@ -26,7 +26,7 @@ class DashboardPictures:
     async def render(self, caller: Identity, spec: str, options: PictureOptions) -> Picture:
         """Return a picture of the dashboard whose JSON is ``spec``.
 
-        Raises Forbidden if the caller may query no data source, and the errors of PictureClient.
+        Raises Forbidden if the caller may query no data source, and the errors of ``PictureClient.render``.
         """
         context = query_context(caller)
         if library_panels.may_refer(spec):

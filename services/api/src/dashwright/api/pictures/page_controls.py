@@ -86,7 +86,7 @@ class PageControls(NamedTuple):
     from_: str
     to: str
     timezone: str
-    hidden: Parameters
+    hidden: Parameters  #: Parameters that the form keeps without a control.
     times: TimeControls | None
     variables: Sequence[OutlineVariable]
     refresh: RefreshControls

@@ -105,7 +105,8 @@ def grid_of(
 ) -> Grid:
     """Return the panels of a dashboard.
 
-    ``theme`` is empty for the theme of the reader's system, and ``panel_page`` is empty if panels have no pages.
+    ``panel_page`` is the address of the pages of single panels, empty if panels have none; ``page_parameters`` are added to it.
+    ``theme`` is empty for the theme of the reader's system.
     """
     sections: list[ShownSection] = []
     rules: list[str] = []

@@ -131,7 +131,7 @@ class _Handlers:
             is_dashboard_editable = await is_editable(connection, dashboard)
             flags = await titles.dashboard_flags(connection, caller.user_id, caller.org_id, dashboard)
         abilities = access_of(await self._policy.view(caller, caller.namespace), caller, dashboard, allows_edits=is_dashboard_editable)
-        # Without ``folder``, the dashboard is at the root, which Grafana calls General, or the caller may not read its folder.
+        # A dashboard without a visible folder is at the root, which Grafana calls General, or in a folder that the caller may not read.
         title_without_folder = "" if dashboard.folder else "General"
         folder_title = title_without_folder if folder is None else folder.title
         annotations = provenance.annotations

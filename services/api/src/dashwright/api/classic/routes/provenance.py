@@ -20,12 +20,10 @@ from dashwright.common.stores.resources import StoredObject
 class Provenance:
     """Authors and times of an object."""
 
-    #: RFC 3339, as ``updated``.
-    created: str
-    #: A login, as ``updated_by``.
-    created_by: str
-    updated: str
-    updated_by: str
+    created: str  #: RFC 3339.
+    created_by: str  #: A login.
+    updated: str  #: RFC 3339.
+    updated_by: str  #: A login.
     #: The annotations of the object.
     annotations: dict[str, str]
 
