@@ -96,9 +96,10 @@ class AccessTree:
         return frozenset(folders)
 
     def has_same_access(self, other: "AccessTree") -> bool:
-        """Return whether both trees have the same rules, and the same parent for every folder that both have.
+        """Return whether both trees give the same access to all objects in the folders that both have.
 
-        That parent must exist in both trees or be missing in both. The last result is cached.
+        They do if their rules are equal, and if each common folder has the same parent in both, which must exist in both or in neither.
+        The last result is cached.
         """
         if self is other:
             return True
