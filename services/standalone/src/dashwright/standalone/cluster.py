@@ -64,6 +64,7 @@ def _create_cluster(placement: Placement, password: str) -> None:
 
 
 def _check_version(placement: Placement) -> None:
+    """Raise Unavailable if another major version of PostgreSQL wrote the cluster."""
     data_version = (placement.cluster_folder / "PG_VERSION").read_text(encoding="ascii").strip()
     program_version = placement.version.split(".", 1)[0]
     if data_version != program_version:

@@ -9,7 +9,7 @@ from dashwright.common.json_documents import read_json
 from dashwright.common.yaml import read_yaml
 
 STANDARD_INPUT: Final = "-"
-"""The name of standard input in place of that of a file."""
+"""The argument that means standard input instead of a file."""
 
 
 def read_document(file: str) -> Any:

@@ -125,6 +125,7 @@ class _RecordedSources:
         return Catalog()
 
     def _source_of(self, query: SourceQuery) -> DataSource | DashwrightError:
+        """Return the source of recorded frames, else the built-in data source, else the error of a query without frames."""
         source_type = query.datasource.type
         if query.ref_id in self._recorded_frames:
             return DataSource(source_type, self._recorded_frames)

@@ -81,6 +81,7 @@ def reachable_programs(folder: Path) -> Path:
 
 
 def _choose_as_root(data_dir: Path) -> tuple[Path, UnixAccount]:
+    """Return the directory and user of the database if this process is root. Raises Unavailable if that user cannot use any."""
     account = named_account(_UNPRIVILEGED_USER)
     if account is None:
         raise Unavailable(

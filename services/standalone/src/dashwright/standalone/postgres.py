@@ -117,6 +117,7 @@ class EmbeddedPostgres:
         return folder
 
     async def _start_server(self, placement: Placement, socket_folder: Path, url: str) -> None:
+        """Start the server, once the server of a killed process has ended. Raises Unavailable if this takes more than 60 s."""
         options = [f"--{name}={value}" for name, value in {**_SETTINGS, "unix_socket_directories": str(socket_folder)}.items()]
         command = [str(placement.programs / "postgres"), "-D", str(placement.cluster_folder), *options]
         log_path = placement.folder / "postgres.log"
@@ -157,6 +158,7 @@ def _log_tail(log_path: Path) -> str:
 
 
 async def _create_database(url: str) -> None:
+    """Create the database ``dashwright`` unless it exists."""
     connection = await asyncpg.connect(url, database="postgres")
     try:
         with suppress(asyncpg.DuplicateDatabaseError):

@@ -44,7 +44,7 @@ class _SecretTable:
     select: str
     #: The statement that writes a new value to the row with a key.
     update: str
-    #: A key before that of the first row.
+    #: A key that is lower than the key of any row.
     start_key: tuple[Any, Any]
     #: Returns the owner that the secret of a row is bound to.
     owner: Callable[[Mapping[str, Any]], str]
@@ -125,6 +125,7 @@ async def _locked_rows(connection: Connection, table: _SecretTable, last_key: tu
 
 
 async def _reseal_rows(connection: Connection, table: _SecretTable, rows: list[Any], cipher: SecretCipher, *, dry_run: bool) -> BatchResult:
+    """Seal the secrets in rows with the current key, unless it is a dry run, and return their numbers."""
     resealed = current = 0
     for row in rows:
         try:

@@ -30,7 +30,7 @@ def rotate_secrets(
     """Seal every stored secret with DASHWRIGHT_SECRET_KEY, including those sealed with DASHWRIGHT_SECRET_KEYS_ACCEPTED.
 
     Services may run at the same time, and the command can be interrupted and repeated. The exit status is 0 if every secret is sealed
-    with the current key, 1 if some could not be opened and were left unchanged, 2 if nothing was done.
+    with the current key, 1 if some could not be decrypted and were left unchanged, 2 if nothing was done.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ def rotate_secrets(
     verb = "would be sealed" if dry_run else "sealed"
     for kind in sorted({kind for kind, _ in counts}):  # Keys are kinds and outcomes.
         resealed, current, unreadable = (counts[kind, outcome] for outcome in ("resealed", "current", "unreadable"))
-        print(f"{kind}: {resealed} {verb} with the current key, {current} already were, {unreadable} could not be opened")
+        print(f"{kind}: {resealed} {verb} with the current key, {current} already were, {unreadable} could not be decrypted")
     if any(count for (_, outcome), count in counts.items() if outcome == "unreadable"):
         print(
-            "Add the key of the secrets that could not be opened to DASHWRIGHT_SECRET_KEYS_ACCEPTED, or enter those secrets again.",
+            "Add the key of the secrets that could not be decrypted to DASHWRIGHT_SECRET_KEYS_ACCEPTED, or enter those secrets again.",
             file=sys.stderr,
         )
         return UNREADABLE

@@ -58,6 +58,7 @@ def _table_key(frame: Frame) -> tuple[str, object]:
 
 
 def _tables(frames: Sequence[Frame]) -> Iterator[Table | str]:
+    """Yield the tables, or a text, for frames that share a table."""
     match _table_key(frames[0])[0]:
         case "nothing":
             yield "  no data"
@@ -73,6 +74,7 @@ def _tables(frames: Sequence[Frame]) -> Iterator[Table | str]:
 
 
 def _number_table(fields: Sequence[Field]) -> Iterator[Table | str]:
+    """Yield a table with a row for each number, and a note if rows are omitted."""
     label_names = sorted({name for field in fields for name in _labels(field)})
     table = _new_table([*label_names, "value"])
     for field in fields[:_MAX_ROWS]:
@@ -82,6 +84,7 @@ def _number_table(fields: Sequence[Field]) -> Iterator[Table | str]:
 
 
 def _column_table(fields: Sequence[Field]) -> Iterator[Table | str]:
+    """Yield a table with a column for each field, and a note if rows are omitted."""
     table = _new_table([_heading(field) for field in fields])
     cells = [_cells(field, slice(_MAX_ROWS)) for field in fields]
     for row in zip(*cells, strict=True):
@@ -113,6 +116,7 @@ def _labels(field: Field) -> dict[str, str]:
 
 
 def _cells(field: Field, rows: slice) -> list[str]:
+    """Return the first values of a field as text."""
     values = field.values[rows]
     if field.type is FieldType.TIME:
         strings = [f"{string}Z" for string in np.datetime_as_string(values.astype("datetime64[ns]"), unit=_time_unit(values))]

@@ -143,6 +143,7 @@ def id_of(panel: PlacedPanel) -> int:
 def _panel(
     placed_panel: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, time: PictureTime | None, *, is_complete: bool
 ) -> Panel:
+    """Return a panel with its variables replaced and its targets resolved, or only with its title unless ``is_complete``."""
     panel, scope = migrated(placed_panel.source), placed_panel.scope
     current_type = string_of(panel.get("type"))
     title = scope.interpolate(string_of(panel.get("title")), _TITLE_FORMAT)

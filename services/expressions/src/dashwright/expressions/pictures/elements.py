@@ -25,6 +25,7 @@ def elements_sections(spec: Mapping[str, Any]) -> list[Section]:
 
 
 def _sections(layout: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any]], depth: int) -> Iterator[Section]:
+    """Yield the sections of a layout, which may contain further layouts. ``depth`` is its level, 0 for the outermost layout."""
     kind, spec = layout.get("kind"), object_of(layout.get("spec"))
     if depth > _MAX_DEPTH:
         return
@@ -44,6 +45,7 @@ def _sections(layout: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any
 
 
 def _panels(kind: Any, spec: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any]]) -> Iterator[SourcePanel]:
+    """Yield the panels of a layout of a kind other than rows and tabs. Items without a known element are omitted."""
     for index, item in enumerate(objects_of(spec.get("items"))):
         item_spec = object_of(item.get("spec"))
         element = elements.get(string_of(object_of(item_spec.get("element")).get("name")))

@@ -125,6 +125,7 @@ class PanelColumn:
         return _REFERENCE.sub(lambda match: self._replacement(match[1], match[2]), template)
 
     def _replacement(self, subject: str, path: str) -> str:
+        """Return the text of a member of the column (``field``) or of its frame (``series``), such as ``labels.instance``."""
         if subject == "series":
             return frame_display_name(self.frame) if path == "name" else ""
         labels = dict(self.field.labels.pairs) if self.field.labels else {}

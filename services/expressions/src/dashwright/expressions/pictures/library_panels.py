@@ -28,6 +28,7 @@ def missing_library_panel(panel: Mapping[str, Any]) -> str:
 
 
 def _completed(panel: SourcePanel, models: Mapping[str, Mapping[str, Any]]) -> SourcePanel:
+    """Return the panel with the members of its library panel. If that is unknown, the panel only gets its title."""
     reference = object_of(panel.source.get("libraryPanel"))
     model = models.get(string_of(reference.get("uid")))
     if not reference:

@@ -163,6 +163,7 @@ def _is_settable(definition: Definition) -> bool:
 
 
 def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable:
+    """Return a variable with its selected values and its options, including *All* and selected values that are not options."""
     name = definition.name
     value = resolution.scope.values.get(name, Value())
     options = [OutlineOption(value=option.value, text=option.text or option.value) for option in resolution.options.get(name, ())]

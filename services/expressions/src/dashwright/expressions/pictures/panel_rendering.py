@@ -107,6 +107,7 @@ class PanelRenderer:
             return self._message(props, "Not drawn in time", State.ERROR)
 
     def _message(self, props: PanelProps, message: str, state: State) -> PanelOutcome:
+        """Return the outcome of a panel that shows a message. Without data, a type that is not drawn is ``UNSUPPORTED``."""
         if state is State.NO_DATA and props.panel.type not in DRAW_FUNCTIONS:
             state = State.UNSUPPORTED
         colour = _ERROR_COLOUR if state is State.ERROR else self._context.theme.muted

@@ -66,6 +66,7 @@ class Plotter:
         await asyncio.gather(*(process.stop() for process in self._processes))
 
     async def _draw(self, svg: str, scale: float, deadline: float) -> bytes:
+        """Return a PNG from the next idle process. Raises like ``png``."""
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
                 process = await self._idle.get()

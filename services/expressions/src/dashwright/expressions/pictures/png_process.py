@@ -167,6 +167,7 @@ class PngProcess:
             self._thread.submit(self._end)
 
     def _send(self, request: Mapping[str, Any], remaining_seconds: RemainingSeconds) -> bytes:
+        """Return the response of the child, which is started if it does not run. Called in the thread. Raises like ``png``."""
         remaining_seconds()
         try:
             if self._child is None:

@@ -8,7 +8,7 @@ from dashwright.expressions.pictures.css_colours import CSS_COLOURS
 from dashwright.expressions.pictures.css_functions import functional_colour
 from dashwright.expressions.pictures.display.colour_math import mixed
 
-#: The first font of each is part of the process that makes PNGs. Browsers have one of the others, whose letters have the same widths.
+#: The process that makes PNGs has the first font of each list. A browser has one of the next fonts, whose letters have the same widths.
 FONT: Final = "Arimo, Liberation Sans, Arial, sans-serif"
 CODE_FONT: Final = "Roboto Mono, Liberation Mono, DejaVu Sans Mono, monospace"
 

@@ -211,6 +211,7 @@ def discard(
 
 
 async def _replay_named(client: DeadLettersClient, output: Output, names: list[str], *, dry_run: bool) -> int:
+    """Replay letters by name, print the result for each, and return the exit status."""
     letters: list[DeadLetter] = []
     status = 0
     for name in names:
@@ -228,6 +229,7 @@ async def _replay_named(client: DeadLettersClient, output: Output, names: list[s
 
 
 async def _replay_selected(client: DeadLettersClient, output: Output, selector: str, *, dry_run: bool) -> int:
+    """Replay the letters that a label selector selects, print their numbers, and return the exit status."""
     with ProgressDisplay(output.console) as display:
         async for result in client.replay_selected(selector, dry_run=dry_run):
             total = result.replayed + result.remaining

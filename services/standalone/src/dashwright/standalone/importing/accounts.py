@@ -140,7 +140,7 @@ def team(row: Row, _: ObjectNames) -> Record:
 
 
 def team_member(row: Row, _: ObjectNames) -> Record:
-    """Convert a membership of a team. A permission other than that of a team admin becomes that of a member."""
+    """Convert a membership of a team. A member with an unknown permission becomes an ordinary member."""
     org_id, team_id, user_id = integer(row, "org_id"), integer(row, "team_id"), integer(row, "user_id")
     permission = _TEAM_ADMIN if integer(row, "permission") == _TEAM_ADMIN else _TEAM_MEMBER
     columns = {"org_id": org_id, "team_id": team_id, "user_id": user_id, "permission": permission}

@@ -76,6 +76,7 @@ def import_grafana(
 
 
 async def _import(database: str, settings: Settings, options: ImportOptions, report: Report, console: Console, *, is_dry_run: bool) -> None:
+    """Import a Grafana database and show the progress. A dry run rolls its transaction back."""
     async with open_source(database) as source, open_database(settings) as (url, _):
         row_counts = await importing.row_counts(source)
         await schema.migrate(url)

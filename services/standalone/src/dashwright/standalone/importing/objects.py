@@ -95,9 +95,10 @@ class ImportedObject:
 
 @dataclass(slots=True)
 class Folders:
-    """Names of folders by numeric ids, which old dashboards refer to, and these ids by organization and uid."""
+    """The names and numeric ids of folders. Old dashboards refer to their folder by its numeric id."""
 
     name_by_id: dict[int, str] = field(default_factory=dict)
+    #: The numeric ids by organization and uid.
     id_by_uid: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def folder_of(self, row: Row) -> str:
@@ -168,7 +169,7 @@ def version_note(row: Row) -> VersionNote:
 
 
 def is_panel(row: Row) -> bool:
-    """Return whether a library element is a panel; others are variables."""
+    """Return whether a library element is a panel, not a variable."""
     return integer(row, "kind") in (_UNKNOWN_ELEMENT, _PANEL_ELEMENT)
 
 
@@ -188,6 +189,7 @@ def library_panel(row: Row, folders: Folders) -> ImportedObject:
 def _imported_object(
     kind: Kind, row: Row, name: str, numeric_id: int, folder_name: str, body: ImportedBody, generation: int
 ) -> ImportedObject:
+    """Return the object of a row. Its last change counts only if it is later than its creation."""
     org_id, created = integer(row, "org_id"), timestamp(row, "created") or UNKNOWN_TIME
     updated = timestamp(row, "updated")
     was_updated = updated is not None and updated > created

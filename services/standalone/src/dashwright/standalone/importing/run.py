@@ -160,7 +160,7 @@ async def _delete_first_account(state: _ImportState) -> None:
 
 
 async def _import_folders(state: _ImportState) -> None:
-    """Import the folders of the folder table, and those that only the dashboard table has.
+    """Import the folders of the folder table, and the folders that only the dashboard table has.
 
     The ids by which older clients refer to folders are in the dashboard table only.
     """
@@ -187,6 +187,7 @@ async def _import_folders(state: _ImportState) -> None:
 
 
 async def _import_dashboards(state: _ImportState) -> None:
+    """Import the dashboards, except those that are in Grafana's trash, with their earlier versions."""
     batch: list[ImportedObject] = []
     async for row in state.rows("dashboard", "org_id", "id"):
         if flag(row, "is_folder") or not state.includes_org(integer(row, "org_id")):
@@ -234,6 +235,7 @@ async def _write_dashboards(state: _ImportState, batch: list[ImportedObject]) ->
 
 
 async def _import_panels(state: _ImportState) -> None:
+    """Import the library panels. Other library elements are skipped."""
     batch: list[ImportedObject] = []
     async for row in state.rows("library_element", "org_id", "id"):
         if not state.includes_org(integer(row, "org_id")):

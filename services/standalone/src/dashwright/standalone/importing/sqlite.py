@@ -66,6 +66,7 @@ class SqliteSource:
 
 
 def _connect(path: str) -> sqlite3.Connection:
+    """Return a connection in a read transaction. Raises BadRequest if the file is not a readable SQLite database."""
     try:
         connection = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True, check_same_thread=False)
         connection.row_factory = sqlite3.Row

@@ -44,10 +44,10 @@ select resource, name, uid, generation from resource where namespace = $1 and re
 with written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype,
                           refs, labels, annotations, finalizers, created_at, created_by, updated_at, updated_by, content_hash, number, metadata, message)
-    select g.uid, s.api_group, s.resource, $1, s.name, 0, g.generation, s.stored_version, s.title, s.layout, s.tags, s.subtype, s.refs,
-           s.labels::jsonb, s.annotations::jsonb, s.finalizers, g.created_at, g.created_by, g.updated_at, g.updated_by, s.content_hash,
-           g.number, '', g.message
-    from staged s join facts g using (api_group, resource, name)
+    select f.uid, s.api_group, s.resource, $1, s.name, 0, f.generation, s.stored_version, s.title, s.layout, s.tags, s.subtype, s.refs,
+           s.labels::jsonb, s.annotations::jsonb, s.finalizers, f.created_at, f.created_by, f.updated_at, f.updated_by, s.content_hash,
+           f.number, '', f.message
+    from staged s join facts f using (api_group, resource, name)
     order by s.position
     on conflict (namespace, api_group, resource, name) do update set
         generation = excluded.generation, stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout,
@@ -60,8 +60,8 @@ with written as (
 insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_at, created_by, message,
                               parent_version, restored_from)
 select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, s.spec, coalesce(w.updated_at, w.created_at),
-       coalesce(w.updated_by, w.created_by), g.message, g.parent, g.restored
-from written w join staged s using (api_group, resource, name) join facts g using (api_group, resource, name)
+       coalesce(w.updated_by, w.created_by), f.message, f.parent, f.restored
+from written w join staged s using (api_group, resource, name) join facts f using (api_group, resource, name)
 on conflict do nothing
 
 -- name: write_versions

@@ -97,6 +97,7 @@ class JobsClient:
 
 
 def _parse_job(item: Any) -> Job:
+    """Return the job in a document. Raises SourceFailed if the document has another form."""
     try:
         metadata = item["metadata"]
         spec, status = JobSpec.model_validate(item["spec"]), JobStatus.model_validate(item.get("status") or {})

@@ -263,6 +263,7 @@ async def _wait_or_print(
 
 
 async def _wait(client: JobsClient, output: Output, names: Sequence[str], timeout_seconds: float | None, *, is_list: bool) -> int:
+    """Show the progress of jobs until all have ended or the time is over, print them, and return the exit status."""
     # A list may have been submitted as fewer jobs than it has items.
     names = list(dict.fromkeys(names))
     try:

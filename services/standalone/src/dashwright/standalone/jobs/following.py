@@ -24,6 +24,7 @@ async def show_until_end(output: Output, client: JobsClient, names: Sequence[str
 
 
 async def _show_one(output: Output, display: ProgressDisplay, client: JobsClient, name: str) -> Job:
+    """Show the progress of a job and its result, and return it at its end."""
     async for job in client.follow(name):
         if not job.has_ended:
             display.update(name, status_line(job), job.status.progress)

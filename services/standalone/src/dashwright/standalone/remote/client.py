@@ -132,6 +132,7 @@ class ServerClient:
         return self._client_session
 
     def _connection_error(self, error: Exception) -> SourceFailed:
+        """Return the error of a failed connection, with what to do about it."""
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return SourceFailed(f"the certificate of {self._base_url} is not trusted: set SSL_CERT_FILE to a file with the CA certificate")
         if is_not_tls(error):
@@ -141,6 +142,7 @@ class ServerClient:
 
 
 def _parse_address(value: str) -> URL:
+    """Return the address of a server without query and fragment. Raises BadRequest if it is invalid or has credentials."""
     try:
         url = URL(value)
     except ValueError as error:
@@ -153,6 +155,7 @@ def _parse_address(value: str) -> URL:
 
 
 def _authorization_header(login: Login) -> dict[str, str]:
+    """Return the header with the credentials; empty without any. Raises BadRequest for a user without a password."""
     if login.token:
         return {"Authorization": f"Bearer {login.token}"}
     if not login.user:
@@ -188,6 +191,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in a body. Raises SourceFailed if there is none."""
     try:
         tree = orjson.loads(body)
     except orjson.JSONDecodeError as error:

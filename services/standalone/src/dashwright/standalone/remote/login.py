@@ -46,6 +46,7 @@ class ServerOptions:
         return Login(self.url, self.namespace, self.token or self._token_of_file(), self.user)
 
     def _token_of_file(self) -> str:
+        """Return the token in the file; empty without a file. Raises BadRequest if the file has no token."""
         if self.token_file is None:
             return ""
         try:

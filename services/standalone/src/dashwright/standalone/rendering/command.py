@@ -129,6 +129,7 @@ def render(
 
 
 def _render_file(file: str, data: Path | None, output: Path, options: PictureOptions, now: datetime | None) -> int:
+    """Write the picture of a file, and return the exit status."""
     try:
         output.write_bytes(asyncio.run(draw_file(file, data, options, now)))
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
@@ -139,6 +140,7 @@ def _render_file(file: str, data: Path | None, output: Path, options: PictureOpt
 
 
 def _render_uid(uid: str, output: Path, options: PictureOptions, server: ServerOptions) -> int:
+    """Write the picture that the server draws of a dashboard, and return the exit status."""
     query = {
         "from": options.from_,
         "to": options.to,

@@ -83,6 +83,7 @@ class RecordedPanels:
 
 
 def _source_of(query: SourceQuery, frames: RecordedFrames, panel_id: int) -> DataSource | DashwrightError:
+    """Return the source of recorded frames, else the built-in data source, else the error of a query without frames."""
     source_type = query.datasource.type
     if query.ref_id in frames:
         return DataSource(source_type, frames)

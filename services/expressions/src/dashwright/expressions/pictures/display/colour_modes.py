@@ -73,6 +73,7 @@ def _fixed(context: ColourContext) -> Colouring:
 
 
 def _shades(context: ColourContext) -> Colouring:
+    """Return the function for a shade of the fixed colour: the first is unchanged, then lighter and darker ones alternate."""
     base = colour_of(_fixed_colour(context), context.theme) or FALLBACK_COLOUR
     steps = (context.series_index % _SHADES + 1) // 2
     if not steps:

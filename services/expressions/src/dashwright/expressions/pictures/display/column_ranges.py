@@ -36,6 +36,7 @@ class ColumnRanges:
         return self._common
 
     def _common_range(self) -> Range:
+        """Return the range of the numbers in all columns."""
         low: float | None = None
         high: float | None = None
         for column in self._numbers:

@@ -64,6 +64,7 @@ def no_data(settings: FieldSettings) -> DisplayItem:
 
 
 def _calculations(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[str, Any]) -> Iterator[DisplayItem]:
+    """Yield an item for each calculation on each selected column."""
     calculations = [string_of(name) for name in list_of(options.get("calcs"))] or ["last"]
     for column, _ in _selected(columns, options):
         change = percent_change(column)
@@ -80,6 +81,7 @@ def _constant(text: str, _match: re.Match[str]) -> str:
 
 
 def _rows(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[str, Any], settings: FieldSettings) -> Iterator[DisplayItem]:
+    """Yield an item for each row of each selected column."""
     index = 0
     overridden_colours = _colours_by_name(settings)
     for column, siblings in _selected(columns, options):

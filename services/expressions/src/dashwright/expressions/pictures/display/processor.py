@@ -41,8 +41,8 @@ class DisplayValue:
         return self.prefix + self.text + self.suffix
 
     @property
-    def contrast(self) -> str:
-        """The colour of text on a background with the colour of the value."""
+    def text_colour(self) -> str:
+        """The colour, light or dark, of text on a background with the colour of the value."""
         return text_colour_on(self.colour) if self.colour.startswith("#") else "#ffffff"
 
 
@@ -119,6 +119,7 @@ class DisplayProcessor:
         return self._unit.startswith(("dateTime", "time:"))
 
     def _effective_unit(self) -> str:
+        """Return the configured unit if it fits the type of the column, else the default unit of the type."""
         unit = string_of(self.config.get("unit"))
         if self.traits.type == "time":
             return unit if unit.startswith(("dateTime", "time:")) else SYSTEM_DATE

@@ -10,7 +10,7 @@ from dashwright.expressions.pictures.theme import Theme, colour_of
 
 #: The colour of a threshold that is not drawn.
 TRANSPARENT: Final = "transparent"
-#: The colour of values for which nothing is configured, as in Grafana.
+#: The colour of values without a configured or known colour, as in Grafana.
 FALLBACK_COLOUR: Final = "#808080"
 #: Further steps are ignored.
 _MAX_STEPS: Final = 200

@@ -77,7 +77,7 @@ def _axis_custom(axis: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _look(source: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
-    """Return the custom settings of a graph or of one of its overrides. Settings that an override lacks are those of the graph."""
+    """Return the custom settings of a graph (``is_default``), or of one of its overrides, with only what the override sets."""
     look: dict[str, Any] = {}
     if is_default or not {"bars", "lines", "points"}.isdisjoint(source):
         has_lines = source.get("lines", True) is not False

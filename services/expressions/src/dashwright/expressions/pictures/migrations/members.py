@@ -45,7 +45,7 @@ def successor(
 
 
 def override(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an override of the series with a name, or of those that a pattern in slashes matches. ``properties`` are values by id."""
+    """Return an override of the series with a name, or of all series that a pattern in slashes matches. ``properties`` are by id."""
     is_pattern = len(name) > 1 and name.startswith("/")
     members = [{"id": id_, "value": value} for id_, value in properties.items()]
     return {"matcher": {"id": "byRegexp" if is_pattern else "byName", "options": name}, "properties": members}

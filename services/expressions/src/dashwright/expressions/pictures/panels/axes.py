@@ -23,7 +23,7 @@ LABEL_SIZE: Final = 11.0
 #: The height in pixels below a chart for the labels of its horizontal axis.
 AXIS_HEIGHT: Final = 20.0
 _LABEL_DISTANCE: Final = 6.0
-#: The distance between ticks of a vertical axis, relative to that of a horizontal axis, whose labels are next to each other.
+#: The distance between ticks of a vertical axis, relative to a horizontal axis, whose labels need more room.
 _HORIZONTAL_SHARE: Final = 30 / 80
 #: The minimum length in pixels from which ticks are computed. On a shorter horizontal axis, ticks are closer to each other.
 _MIN_TICK_LENGTH: Final = 151.0

@@ -123,6 +123,7 @@ def _size_limit(props: PanelProps, name: str) -> float | None:
 
 
 def _cells(props: PanelProps, count: int, *, is_vertical: bool) -> list[Cell]:
+    """Return the cell of each bar: next to each other if bars are vertical, otherwise below each other."""
     area, gap = content_area(props), _gap(props)
     size = ((area.width if is_vertical else area.height) - (count - 1) * gap) / count
     if is_vertical:
@@ -161,6 +162,7 @@ def _readable_size(title: str, width: float, height: float) -> float:
 
 
 def _bar_with_value(item: DisplayItem, cell: Cell, look: _Look, title_size: float) -> list[str]:
+    """Return a horizontal bar and the value to the right of it, or only the bar if the panel hides values."""
     if not look.has_values:
         return _filled(GaugeBar(item, scale_of(item), cell, is_vertical=False), look.props)
     needed_width = text_width(look.longest_value, look.text_size("valueSize", max(title_size, _MIN_VALUE_SIZE))) * BOLD_WIDTH

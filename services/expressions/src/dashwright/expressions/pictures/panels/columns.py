@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dashwright.common.json_shapes import member_at
 from dashwright.expressions.pictures.display.colour_modes import is_by_value
 from dashwright.expressions.pictures.display.columns import DisplayColumn
@@ -24,5 +26,5 @@ def series_colour(column: DisplayColumn) -> str:
     if not is_by_value(column.config):
         return column.processor.display(None).colour
     values = float_values(column.field)
-    numbers = values[values == values]
+    numbers = values[~np.isnan(values)]
     return column.processor.display(float(numbers[-1]) if len(numbers) else None).colour

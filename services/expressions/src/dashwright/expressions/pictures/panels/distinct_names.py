@@ -14,7 +14,7 @@ _AFTER: Final = 2
 def distinct_names(names: Sequence[str], size: float, width: float) -> list[str]:
     """Return names as far as they fit into a width in pixels, at a font ``size`` in pixels.
 
-    Names that look equal if they are cut at their ends are cut in the middle, or else where they are equal.
+    Names are cut at their ends; if some would then look equal, in the middle; if this does not help, where they are equal.
     """
     attempts: list[list[str]] = []
     for cut in (truncated, truncated_in_middle):

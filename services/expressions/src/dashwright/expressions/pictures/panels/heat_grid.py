@@ -39,7 +39,7 @@ class HeatGrid:
     names: Sequence[str] = ()  #: The names of the rows, if the series are buckets.
     name_place: str = "middle"  #: The place of the name of a row: ``top`` for an upper bound, ``bottom`` for a lower one.
     edges: Sequence[float] = ()  #: The edges of calculated rows, one more than there are rows.
-    is_logarithmic: bool = False  #: True if the rows have different heights, such as those that become larger by a factor.
+    is_logarithmic: bool = False  #: True if the distances of edges differ, for example because each edge is a multiple of the previous.
 
 
 def grid_of(props: PanelProps) -> HeatGrid:

@@ -94,6 +94,7 @@ def _colour_range(counts: NDArray[np.float64], colours: dict[str, Any]) -> tuple
 
 
 def _palette(colours: dict[str, Any], theme: Theme) -> list[str]:
+    """Return the colours of cells, from the lowest to the highest count."""
     steps = min(max(int(number_of(colours.get("steps")) or _DEFAULT_STEPS), 2), _MAX_STEPS)
     if colours.get("mode") == "opacity":
         fill = colour_of(colours.get("fill"), theme) or colour_of(_DEFAULT_FILL, theme) or theme.text

@@ -127,6 +127,7 @@ def log_lines(frames: Sequence[Frame], *, is_ascending: bool) -> list[LogLine]:
 
 
 def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
+    """Yield the lines of a frame by time; nothing if it lacks a column of times or one of texts."""
     time_field = frame.time_field
     text_fields = [field for field in frame.fields if field.type is FieldType.STRING]
     fields_by_name = {field.name: field for field in text_fields}
@@ -147,7 +148,7 @@ def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
 
 
 def _labels(field: Field | None, body: Field, row: int) -> Mapping[str, Any]:
-    """Return the labels of a line: those in the column ``labels``, else those of the column of texts."""
+    """Return the labels of a line: the value of the column ``labels``, or else the labels of the column of texts."""
     if field is None:
         return dict(body.labels.pairs) if body.labels else {}
     value = field.values[row]
@@ -158,7 +159,7 @@ def _labels(field: Field | None, body: Field, row: int) -> Mapping[str, Any]:
 
 
 def level_of(level_name: str, text: str) -> str:
-    """Return the level that a line has in a column or label, else that of the first word for a level in its text."""
+    """Return the level of a line: the level that ``level_name`` means, or else the first word in the text that means a level."""
     if level := _LEVELS.get(level_name.strip().lower()[:20]):
         return level
     match = _LEVEL_WORD.search(text)

@@ -49,7 +49,7 @@ def pills(cell: TableCell) -> list[str]:
         label = truncated(text, _PILL_SIZE, width - 2 * _PILL_PADDING + 1)
         position = (x + _PILL_PADDING, y + _PILL_HEIGHT / 2 + _PILL_SIZE * BASELINE)
         elements.append(rectangle(x, y, width, _PILL_HEIGHT, colour, radius=3))
-        elements.append(text_element(label, *position, size=_PILL_SIZE, colour=DisplayValue("", 0, colour).contrast))
+        elements.append(text_element(label, *position, size=_PILL_SIZE, colour=DisplayValue("", 0, colour).text_colour))
         x += width + _PILL_GAP
     return elements
 

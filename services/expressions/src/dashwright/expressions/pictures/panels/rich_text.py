@@ -61,8 +61,8 @@ class TextStyle:
     code: bool = False
     struck: bool = False
     link: bool = False
-    colour: str = ""  #: As the user wrote it; empty for that of the theme.
-    size: float | None = None  #: In pixels; None for that of the panel.
+    colour: str = ""  #: As the user wrote it; empty for the colour of the theme.
+    size: float | None = None  #: In pixels; None for the size of the panel's text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +212,7 @@ class _Reader(HTMLParser):
         self._spans.append(Span(text, element.style))
 
     def _add_void(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Add an element without content: a line break, a rule, or the description of an image."""
         element = self._stack[-1]
         if element.is_omitted:
             return
@@ -260,7 +261,7 @@ class _Reader(HTMLParser):
 
 
 def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: int) -> _Element:
-    """Return an element in its parent, whose style it inherits. ``number`` is that of the element."""
+    """Return an element that inherits the style of its parent. ``number`` is the position of the element among all elements."""
     declarations = {name.lower(): value.strip() for name, value in _DECLARATION.findall(attributes.get("style", "")[:500])}
     pixels = _PIXELS.match(declarations.get("font-size", ""))
     style = parent.style

@@ -269,7 +269,7 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
 def _drawn_text(text: _PlacedText, item: DisplayItem, look: _Look) -> str:
     is_value = text.role == "value"
     if look.is_filled:
-        colour = item.display.contrast if item.display.colour.startswith("#") else text_colour_on(look.theme.panel)
+        colour = item.display.text_colour if item.display.colour.startswith("#") else text_colour_on(look.theme.panel)
     elif is_value and look.colour_mode == "value" and item.display.colour.startswith("#"):
         colour = item.display.colour
     else:

@@ -79,6 +79,7 @@ class _Times:
 
 
 def _times(frame: Frame) -> _Times | None:
+    """Return the times of a frame, or None if it has no column of times."""
     fields = [field for field in frame.fields if field.type is FieldType.TIME][:2]
     if not fields:
         return None

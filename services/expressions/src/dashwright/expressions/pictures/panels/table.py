@@ -103,6 +103,7 @@ def _row_heights(shown_columns: Sequence[_ShownColumn], row_height: float) -> li
 
 
 def _fitting_count(heights: Sequence[float], available: float) -> int:
+    """Return how many of the first rows fit into a height in pixels."""
     used = 0.0
     for count, height in enumerate(heights):
         used += height

@@ -62,7 +62,7 @@ class TableCell:
     @property
     def text_colour(self) -> str:
         """The colour of text without a colour of its own."""
-        return DisplayValue("", 0, self.row_colour).contrast if self.row_colour else self.props.theme.text
+        return DisplayValue("", 0, self.row_colour).text_colour if self.row_colour else self.props.theme.text
 
 
 def cell_options(column: TableColumn) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """Drawing of the cells of table panels. ``CELL_TYPES`` at the end has a function for each type that is not plain text."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -94,11 +95,11 @@ def _coloured_background(cell: TableCell) -> list[str]:
         gradient, fill = linear_gradient([Stop(0, spun(darkened(colour, 10), 5)), Stop(1, colour)], *_GRADIENT, is_in_pixels=False)
         elements.append(gradient)
     elements.append(rectangle(area.x, area.y, area.width, area.height, fill))
-    return [*elements, *_lines(cell, cell.display.contrast)]
+    return [*elements, *_lines(cell, cell.display.text_colour)]
 
 
 def _gauge(cell: TableCell) -> list[str]:
-    if cell.display.number != cell.display.number:
+    if math.isnan(cell.display.number):
         return _plain(cell)
     area, text = cell.area, str(cell.display)
     is_text_hidden = cell.options.get("valueDisplayMode") == "hidden"

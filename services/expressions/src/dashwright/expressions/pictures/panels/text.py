@@ -141,6 +141,7 @@ class _Page:
         return self.elements
 
     def _begin_box(self, block: TextBlock) -> None:
+        """Begin the box around a block. Its background is drawn when it ends."""
         colour = colour_of(block.background.lower(), self._theme) or ""
         padding, inset = self._gap - 2, 0.0
         if block.padding is not None and self._gap == _GAP:

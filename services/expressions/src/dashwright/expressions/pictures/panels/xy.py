@@ -101,6 +101,7 @@ def _series(props: PanelProps, pairs: Sequence[tuple[DisplayColumn, DisplayColum
 
 
 def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: str) -> PanelDrawing:
+    """Return the chart of some series. ``default_look`` is ``points`` or ``lines``."""
     colours = [series_colour(series.y) for series in all_series]
     entries = [LegendEntry(series.y.name, colour) for series, colour in zip(all_series, colours, strict=True)]
     legend_elements, cell = with_legend(props, entries)

@@ -109,7 +109,7 @@ class _SeriesDrawing:
         return [f'{definition}<path d="{description}" fill="none" stroke="{paint}" {attributes}/>']
 
     def points(self) -> list[str]:
-        """Return the points: all of them, or only single ones between two gaps, which a line does not show."""
+        """Return the points: all of them, or only each point between two gaps, which a line does not show."""
         look = self._look
         if look.draw_style == "points" or look.points == "always" or (look.points == "auto" and self._has_room_for_points()):
             selected = np.flatnonzero(~np.isnan(self._ys) & ~self._are_cuts())
@@ -133,7 +133,7 @@ class _SeriesDrawing:
         look, floor = self._look, self._floor(None)
         is_drawn = ~np.isnan(self._ys)
         if self._plotted.floor is not None:
-            # In a stack, bars of zero would be lines between the others.
+            # In a stack, bars of zero would be lines between other bars.
             is_drawn &= self._ys != floor
         selected = np.flatnonzero(is_drawn)
         if not len(selected):

@@ -32,7 +32,7 @@ def insertion_distance(settings: Iterable[Any], interval: Any) -> float | None:
 def inserted_rows(
     times: NDArray[np.float64], distance: float, start: float | None = None, end: float | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the times with those of the missing points, and the index of each time in ``times``, which is -1 for an inserted one.
+    """Return the times with inserted times for missing points, and the index of each in ``times``, -1 for an inserted time.
 
     The rules are those of Grafana's ``applyNullInsertThreshold``: a time is inserted at each ``distance`` after a point, until the
     next point, and from ``start`` and up to ``end``. All times are in milliseconds and ascend.

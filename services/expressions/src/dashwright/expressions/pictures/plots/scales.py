@@ -97,6 +97,7 @@ class ValueScale:
         return self.position(min(max(0.0, self.low), self.high))
 
     def _transformed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return values of which equal differences have equal distances in pixels."""
         if self.distribution == "linear":
             # Halves, so that the difference of the ends is finite.
             return values / 2

@@ -63,6 +63,7 @@ def constant_value(values: NDArray[np.float64]) -> float | None:
 
 
 def _running_totals(rows: NDArray[np.float64], sign: int, first: StackMember) -> NDArray[np.float64]:
+    """Return the running totals of rows, or, if ``first`` is in percent, their shares of the last total with ``sign``."""
     numbers = np.nan_to_num(rows, nan=0.0)
     totals = np.cumsum(numbers, axis=0)
     if first.is_percent:
