@@ -158,7 +158,10 @@ class FieldConfigs:
 
 
 def matcher_of(matcher: Any) -> FieldMatcher:
-    """Return the matcher that a rule describes. It matches nothing if it is unknown or invalid, or if it takes too long."""
+    """Return the matcher that a rule describes.
+
+    An unknown or invalid matcher matches nothing. A pattern that takes too long does not match the column.
+    """
     try:
         matches = field_matcher(object_of(matcher))
     except BadRequest:

@@ -1,4 +1,4 @@
-"""Value mappings of a field configuration: texts and colours that replace those of single values, as in Grafana."""
+"""Value mappings of a field configuration, which replace the texts and colours of single values, as in Grafana."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

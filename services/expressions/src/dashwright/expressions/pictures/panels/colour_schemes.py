@@ -54,16 +54,19 @@ DEFAULT_SCHEME: Final = "Oranges"
 
 
 def scheme_palette(name: str, count: int, *, is_dark: bool, is_reversed: bool) -> list[str]:
-    """Return ``count`` colours of a scheme for small to large values; those of the default scheme for an unknown name."""
+    """Return ``count`` colours of a scheme, from the lowest to the highest value. An unknown name means the default scheme.
+
+    ``is_reversed`` reverses the order that the theme has by default.
+    """
     if name in _DIVERGING:
-        codes, is_turned = _DIVERGING[name], True
+        codes, is_reversed_by_default = _DIVERGING[name], True
     elif name in _PERCEPTUAL:
-        codes, is_turned = _PERCEPTUAL[name], not is_dark
+        codes, is_reversed_by_default = _PERCEPTUAL[name], not is_dark
     else:
-        codes, is_turned = _SEQUENTIAL.get(name, _SEQUENTIAL[DEFAULT_SCHEME]), is_dark
+        codes, is_reversed_by_default = _SEQUENTIAL.get(name, _SEQUENTIAL[DEFAULT_SCHEME]), is_dark
     stops = [(int(code[:2], 16), int(code[2:4], 16), int(code[4:], 16)) for code in codes.split()]
     colours = [_interpolated(stops, index / max(count - 1, 1)) for index in range(count)]
-    return colours[::-1] if is_turned != is_reversed else colours
+    return colours[::-1] if is_reversed_by_default != is_reversed else colours
 
 
 def _interpolated(stops: Sequence[tuple[int, int, int]], share: float) -> str:

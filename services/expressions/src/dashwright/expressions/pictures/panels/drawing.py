@@ -26,7 +26,7 @@ class PanelProps:
 
     @property
     def field_settings(self) -> FieldSettings:
-        """The field configuration of the panel, completed by that of its type."""
+        """The field configuration of the panel, with the defaults of the panel's type."""
         defaults = completed_defaults(self.panel.type, self.panel.defaults)
         return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone)
 

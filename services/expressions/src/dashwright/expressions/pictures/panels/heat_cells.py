@@ -49,6 +49,7 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
     sums, is_missing = np.zeros(shape), np.ones(shape, dtype=np.bool_)
     np.add.at(sums, (rows, columns), values)
     is_missing[rows, columns] = False
+    # A time is the end, the start or the middle of its column.
     offset = {"xMax": interval, "xMin": 0.0}.get(time_field.name, interval / 2)
     starts = distinct[::width] - offset
     ends = distinct[np.minimum(np.arange(width, len(distinct) + width, width), len(distinct)) - 1] - offset + interval

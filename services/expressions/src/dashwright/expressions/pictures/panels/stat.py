@@ -176,7 +176,7 @@ class _PlacedText:
     colour: str = ""  #: Empty for the colour of the role.
 
 
-def _limited(size: float, text: str, width: float) -> float:
+def _limited_size(size: float, text: str, width: float) -> float:
     """Return a font size at which a text fits into a width. The fonts of pictures are wider than those of Grafana."""
     return min(size, font_size(text, width, math.inf))
 
@@ -191,7 +191,7 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     if look.longest_title and value_size < _LEGIBLE_SIZE:
         width_beside_title = inner.width - text_width(look.longest_title, _MIN_TITLE_SIZE) - _GAP
         value_size = max(value_size, min(font_size(look.longest_value, width_beside_title, height), _LEGIBLE_SIZE))
-    value_size = _limited(value_size, look.longest_value, inner.width)
+    value_size = _limited_size(value_size, look.longest_value, inner.width)
     title_size = font_size(look.longest_title, inner.width * _WIDE_TITLE_SHARE, height, _MAX_TITLE_SIZE)
     title_size = title_size if has_chart else min(title_size, value_size * _TITLE_TO_VALUE)
     title_size = look.text_size("titleSize", max(title_size, _MIN_TITLE_SIZE))
@@ -226,7 +226,7 @@ def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_c
     free_height = max(inner.height - (cell.height * _CHART_SHARE if has_chart else 0.0) - title_size * LINE_HEIGHT, 1.0)
     change_room = 1 + (_CHANGE_TO_VALUE if texts.change else 0)
     value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, free_height / change_room, _MAX_VALUE_SIZE))
-    value_size = _limited(value_size, look.longest_value, inner.width)
+    value_size = _limited_size(value_size, look.longest_value, inner.width)
     if look.longest_title:
         title_size = look.text_size("titleSize", max(min(value_size * _TITLE_TO_VALUE, title_size), _MIN_TITLE_SIZE))
     change_height = max(value_size * _CHANGE_TO_VALUE, _MIN_CHANGE_SIZE) * LINE_HEIGHT if texts.change else 0.0

@@ -85,7 +85,7 @@ def _shown_columns(columns: Sequence[TableColumn], available: float) -> list[_Sh
 
 
 def _content_width(column: TableColumn, displays: Sequence[DisplayValue]) -> float:
-    """Return the width in pixels that the header and the first texts of a column need, at least that of a narrow column."""
+    """Return the width in pixels that the header and the first texts of a column need, at least ``_MIN_VISIBLE_WIDTH``."""
     texts = [column.source.name, *(cell_text(column, index, display) for index, display in enumerate(displays[:_MEASURED_ROWS]))]
     needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * svg.BOLD_WIDTH + 2 * PADDING
     return max(needed, _MIN_VISIBLE_WIDTH)

@@ -97,10 +97,10 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
         return [width + added if is_flexible else width for width, is_flexible in zip(column_widths, are_flexible, strict=True)]
     unused_widths = [max(width - content, 0.0) for width, content in zip(column_widths, contents, strict=True)]
     removed_share = min((sum(column_widths) - available) / (sum(unused_widths) or 1.0), 1.0)
-    return _limited([width - removed_share * unused for width, unused in zip(column_widths, unused_widths, strict=True)], available)
+    return _limited_widths([width - removed_share * unused for width, unused in zip(column_widths, unused_widths, strict=True)], available)
 
 
-def _limited(widths: Sequence[float], available: float) -> list[float]:
+def _limited_widths(widths: Sequence[float], available: float) -> list[float]:
     """Return the widths, the largest reduced to one limit so that all fit. No width becomes less than ``_MIN_CUT_WIDTH``."""
     remaining, limit = available, math.inf
     for count, width in zip(range(len(widths), 0, -1), sorted(widths), strict=True):

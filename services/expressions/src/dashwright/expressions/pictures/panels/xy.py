@@ -131,6 +131,7 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
 def _range(all_values: Sequence[NDArray[np.float64]], style: Style, *, padding: float) -> tuple[float, float]:
     """Return the limits of an axis: the configured ones, else the lowest and highest value with ``padding`` (a share of the range)."""
     low, high = min(float(values.min()) for values in all_values), max(float(values.max()) for values in all_values)
+    # Equal values have a margin relative to their size.
     margin = (high - low) * padding or (abs(high) / 2 or 1.0) * (high == low)
     low, high = (
         low - margin if style.minimum is None else max(style.minimum, -_MAX_VALUE),

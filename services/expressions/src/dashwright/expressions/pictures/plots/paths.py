@@ -10,7 +10,7 @@ Points = NDArray[np.float64]
 
 
 def runs(values: NDArray[np.float64]) -> Iterator[slice]:
-    """Yield the slices of values between those that are NaN."""
+    """Yield the slices of consecutive values that are not NaN."""
     edges = np.flatnonzero(np.diff(np.concatenate([[True], np.isnan(values), [True]]).astype(np.int8)))
     for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         yield slice(start, end)

@@ -120,5 +120,6 @@ def scale_of(custom: Mapping[str, Any], ends: tuple[float, float], height: float
 
 
 def _part(value: Any) -> str:
+    """Return a number as it is written in a key; a constant text for any other value."""
     number = number_of(value)
     return _UNSET if number is None else f"{number:.15g}"
