@@ -1,4 +1,4 @@
-"""Types of the members of classic dashboards, which version ``v1beta1`` checks."""
+"""Types of the members of classic dashboards, which ``v1`` and its aliases check."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple

@@ -67,7 +67,7 @@ def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
-    """Check a dashboard and add a cause for each violation of the classic schema.
+    """Check a dashboard and add a cause for each violation of the schema of its version.
 
     Raises BadRequest, with messages that existing clients know, for an invalid name, title, message or refresh interval.
     """
@@ -83,6 +83,7 @@ def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
     if draft.version in _CHECKED_VERSIONS and _LAYOUT_MARKS.isdisjoint(draft.spec):
         check_classic(draft)
     elif draft.version in CHECKED_ELEMENT_VERSIONS and draft.spec != draft.old_spec:
+        # An unchanged spec is not checked again, so that its metadata can be changed even if a newer check would refuse the spec.
         draft.causes += check_elements(draft.spec, draft.version).faults
     else:
         _check_form(draft)
