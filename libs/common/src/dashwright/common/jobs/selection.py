@@ -27,7 +27,7 @@ class Pattern:
 
     #: Matchers of the successive parts of a path. None matches any number of parts.
     steps: tuple[Callable[[str], bool] | None, ...]
-    directories_only: bool
+    matches_only_directories: bool
 
     @classmethod
     def parse(cls, source: str) -> "Pattern":
@@ -44,7 +44,7 @@ class Pattern:
         """Return whether the pattern matches a path or one of its directories. The path of a directory ends in a slash."""
         parts = path.rstrip("/").split("/")
         # A pattern of directories does not match a file itself, but may match the directories above it.
-        part_count = len(parts) - (self.directories_only and not paths.is_directory(path))
+        part_count = len(parts) - (self.matches_only_directories and not paths.is_directory(path))
         states = self._closure({0})
         for part in parts[:part_count]:
             states = self._advance(states, part)

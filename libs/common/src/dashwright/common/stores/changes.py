@@ -53,7 +53,7 @@ class ObjectState:
     labels: str
     folder: str | None
     stored_version: str
-    layout: bool
+    layout: bool  #: True if a dashboard consists of elements and a layout.
     title: str
     subtype: str
 
