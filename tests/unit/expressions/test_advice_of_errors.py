@@ -60,7 +60,7 @@ QUERY_MISTAKES = [
     ),
     ({"datasource": {"uid": "${DS_PROMETHEUS}"}}, "is the variable '${DS_PROMETHEUS}', which has no value here; write the uid"),
     ({"datasource": {"uid": "$ds", "type": "prometheus"}}, "is the variable '$ds', which has no value here; write the uid"),
-    ({"datasource": {"uid": "default"}}, "write the uid of the one that is the default"),
+    ({"datasource": {"uid": "default"}}, "write the uid of the default data source"),
     ({"datasource": {"type": "prometheus"}}, "name its uid as datasource.uid (GET /api/datasources lists them)"),
 ]
 
@@ -89,6 +89,7 @@ SQL_ENGINE_ERRORS = [
     ("BinderException", "Binder Error: WHERE clause cannot contain aggregates!", "move the condition to HAVING"),
     ("ParserException", 'Parser Error: syntax error at or near "BY"', "its syntax is wrong near BY"),
     ("FatalException", "FATAL Error: s3cret", "it cannot be run"),
+    ("_StatementError", "the result holds s3cret", "leave such times out, or select less"),
 ]
 
 

@@ -28,7 +28,7 @@ def visible_error(context: QueryContext, record: SourceRecord | None, error: Das
         return error
     redacted = type(error)(
         f"the data source {record.name or record.uid!r:.80} cannot be reached; ask those who may read its settings "
-        "(permission datasources:read), to whom this error names the reason",
+        "(permission datasources:read): their error names the reason",
         message_id=error.message_id,
     )
     redacted.__cause__ = error

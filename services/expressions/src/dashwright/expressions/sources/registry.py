@@ -153,7 +153,7 @@ class SourceRegistry:
             )
         if uid == "default":
             return BadRequest(
-                "'default' names no data source here; write the uid of the one that is the default (isDefault in GET /api/datasources)"
+                "'default' names no data source here; write the uid of the default data source (isDefault in GET /api/datasources)"
             )
         if context.uids is None:
             return BadRequest(

@@ -14,6 +14,11 @@ _EXPLANATIONS: Final = {
     "ParserException": "its syntax is wrong",
     "BinderException": "its names and types do not fit together",
     "InvalidInputException": "a function does not take such a value",
+    # The child's own class. Its message is not shown, because the child is not trusted.
+    "_StatementError": (
+        "its result has a time outside the years 1678 to 2262, or more bytes than allowed (setting DASHWRIGHT_SQL_BYTES); "
+        "leave such times out, or select less"
+    ),
 }
 _DEFAULT_EXPLANATION: Final = "it cannot be run"
 

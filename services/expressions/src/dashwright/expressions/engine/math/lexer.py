@@ -72,7 +72,7 @@ _ADVICE = {
     "&": "; write && for and",
     "|": "; write || for or",
     "^": "; write ** for powers",
-    "?": "; there is no choice, multiply by a comparison instead, such as ($A > 1) * 2",
+    "?": "; it is not a conditional operator here: multiply by a comparison instead, such as ($A > 1) * 2",
     "'": "; a query is named without quotes, such as $A or ${my query}",
     "#": "; a query is named such as $A or ${my query}",
     "[": "; a query is named such as $A or ${my query}",
