@@ -84,6 +84,7 @@ def _table(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> Join
 def _joined_column(column: Column, frame: DataFrame) -> Column:
     """Return the column with the name of its frame, as its own name or as a label."""
     if column.known_name:
+        # As in Grafana, the original column loses its computed name too.
         column.known_name.name = ""
     labels: Mapping[str, Any] = column.labels or {}
     name = column.name

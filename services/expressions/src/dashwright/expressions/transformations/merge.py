@@ -81,5 +81,5 @@ def appended(column: Column, values: Sequence[Any]) -> Column:
         values = [leading_number(value) if isinstance(value, str) else value for value in values]
     elif column.type is CellType.BOOLEAN:
         values = [value[:1] not in ("F", "f", "0") if isinstance(value, str) else value for value in values]
-    type_ = guessed_type(column.name, ()) or column.type if column.type is CellType.OTHER else column.type
+    type_ = column.type if column.type is not CellType.OTHER else guessed_type(column.name, ()) or CellType.OTHER
     return replace(column, source=list(values), type=type_)

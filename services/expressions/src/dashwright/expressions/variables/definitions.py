@@ -1,4 +1,4 @@
-"""Definitions of variables, read from a dashboard of the classic schema or of the schema with elements."""
+"""Definitions of variables, read from a dashboard of the classic schema or of the schema with elements (``v2alpha1`` and later)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
