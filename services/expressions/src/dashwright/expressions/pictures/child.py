@@ -161,8 +161,8 @@ def _writable_bytes(status: int) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
 
 
-def _message(head: dict[str, Any]) -> bytes:
-    encoded = json.dumps(head).encode()
+def _message(header: dict[str, Any]) -> bytes:
+    encoded = json.dumps(header).encode()
     return struct.pack(">I", len(encoded)) + encoded
 
 

@@ -90,8 +90,8 @@ class _Child:
 
         if not self._is_ready:
             setup = {"parent": os.getpid(), "allocation_limit": _ALLOCATION_LIMIT}
-            head, _ = self._exchange(setup, checked_remaining_seconds)
-            report_confinement("pictures", head)
+            header, _ = self._exchange(setup, checked_remaining_seconds)
+            report_confinement("pictures", header)
             self._is_ready = True
         return self._exchange(request, checked_remaining_seconds)[1]
 
