@@ -11,6 +11,7 @@ from dashwright.expressions.transformations.group_by import aggregated, aggregat
 from dashwright.expressions.transformations.names import bare_display_name
 
 _NESTED_NAME: Final = "__nestedFrames"
+#: Calculations whose results have the type of the column.
 _CHOICES: Final = frozenset({"first", "firstNotNull", "last", "lastNotNull"})
 
 

@@ -70,15 +70,15 @@ def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Fra
     height = 1 / (_positive(rows.get("value")) or 1.0) if base else _size(rows, heights, _SIZES, _ROWS)
     first_frame, first_times, first_column = columns_with_times[0]
     name = DisplayNames(frames).of(first_column, first_frame)
-    cells = _cells(points[:, 0], heights, width, height, context)
-    lower = [base**bound for bound in cells[1]] if base else cells[1]
+    lefts, bounds, counts = _cells(points[:, 0], heights, width, height, context)
+    lower = [base**bound for bound in bounds] if base else bounds
     config = {**first_column.config, "custom": {"scaleDistribution": dict(scale) or {"type": "linear"}}}
     columns = [
-        Column("xMin", first_times.type, cells[0], config=first_times.config),
+        Column("xMin", first_times.type, lefts, config=first_times.config),
         Column("yMin", CellType.NUMBER, lower, config=config),
-        Column("Count", CellType.NUMBER, cells[2], config={"unit": "short"}),
+        Column("Count", CellType.NUMBER, counts, config={"unit": "short"}),
     ]
-    result = DataFrame(columns, len(cells[0]), name, meta={"type": "heatmap-cells"})
+    result = DataFrame(columns, len(lefts), name, meta={"type": "heatmap-cells"})
     return [result, *frames] if is_true(options.get("keepOriginalData")) else [result]
 
 

@@ -11,6 +11,7 @@ from dashwright.expressions.transformations.data import Column, DataFrame, Frame
 from dashwright.expressions.transformations.matchers.fields import MatchedColumn, named
 from dashwright.expressions.transformations.names import DisplayNames
 
+#: Grafana's defaults of the option ``naming``.
 _NAMING: Final = {"asLabels": True, "append": False, "withNames": False, "separator1": "=", "separator2": " "}
 
 

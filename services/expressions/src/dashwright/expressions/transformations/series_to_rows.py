@@ -38,15 +38,16 @@ def series_to_rows(frames: Frames, _options: Mapping[str, Any], context: Context
     ref_id = joined_ref_id("seriesToRows", filled)
     if time_column is None or value_column is None:
         return [DataFrame(ref_id=ref_id)]
-    value = appended(_nameless(value_column, VALUE_NAME), values)
-    structure = [appended(_nameless(time_column, TIME_NAME), times), Column(_METRIC_NAME, CellType.STRING, metrics)]
+    value = appended(_empty_column(value_column, VALUE_NAME), values)
+    structure = [appended(_empty_column(time_column, TIME_NAME), times), Column(_METRIC_NAME, CellType.STRING, metrics)]
     # If the first column has no times, values precede them, and the rows are sorted by the values, as in Grafana.
     structure = [value, *structure] if columns[0] is value_column else [*structure, value]
     rows = DataFrame(structure, len(times), ref_id=ref_id)
     return [sorted_frame(rows, rows.columns[0], is_descending=True)]
 
 
-def _nameless(column: Column, name: str) -> Column:
+def _empty_column(column: Column, name: str) -> Column:
+    """Return the column without cells and display names, under another name."""
     config = {key: value for key, value in column.config.items() if key not in ("displayName", "displayNameFromDS")}
     return Column(name, column.type, (), config=config)
 

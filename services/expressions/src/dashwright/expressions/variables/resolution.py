@@ -25,6 +25,7 @@ _CONCURRENT: Final = 4
 _MAX_CHARACTERS: Final = 100_000
 #: The number of variables that a message names.
 _MAX_NAMES: Final = 5
+#: The maximum number of inputs of a shared dashboard that are read.
 _MAX_INPUTS: Final = 100
 
 
