@@ -12,6 +12,7 @@ _EMPTY: Final[dict[str, Any]] = {
     "/api/prometheus/grafana/api/v1/rules": {"status": "success", "data": {"groups": []}},
     "/api/prometheus/grafana/api/v1/alerts": {"status": "success", "data": {"alerts": []}},
     **{f"/api/alertmanager/grafana/api/v2/{collection}": [] for collection in ("alerts", "alerts/groups", "silences")},
+    "/api/alertmanager/grafana/config/api/v1/receivers": [],
 }
 
 

@@ -225,6 +225,7 @@ ALERTING_ROUTES: Final = frozenset(
         "GET /api/alertmanager/grafana/api/v2/alerts",
         "GET /api/alertmanager/grafana/api/v2/alerts/groups",
         "GET /api/alertmanager/grafana/api/v2/silences",
+        "GET /api/alertmanager/grafana/config/api/v1/receivers",
         *(
             f"{method} /api/{root}/{{path:rest}}"
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE")

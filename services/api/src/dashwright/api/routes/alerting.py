@@ -49,6 +49,7 @@ _EMPTY_READS: Final = (
             (f"{_ALERTMANAGER}/grafana/api/v2/alerts", "RouteGetAMAlerts", "the firing alerts: none"),
             (f"{_ALERTMANAGER}/grafana/api/v2/alerts/groups", "RouteGetAMAlertGroups", "the groups of firing alerts: none"),
             (f"{_ALERTMANAGER}/grafana/api/v2/silences", "RouteGetSilences", "the silences: none"),
+            (f"{_ALERTMANAGER}/grafana/config/api/v1/receivers", "RouteGetReceivers", "the contact points with their states: none"),
         )
     ),
     _EmptyRead(
