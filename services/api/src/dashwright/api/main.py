@@ -204,7 +204,7 @@ class Gateway:
             if await has_no_users(connection):
                 password_hash = await self.authentication.passwords.hash(settings.admin_password.get_secret_value())
                 if await ensure_first_user(connection, settings.admin_user, password_hash):
-                    log.info("first_user_made", login=settings.admin_user)
+                    log.info("first_user_created", login=settings.admin_user)
             admins = await server_admins(connection, limit=_MAX_CHECKED_ADMINS) if settings.refuses_weak_passwords else ()
             if undecryptable_count := await data_sources.count_foreign(connection, self._cipher):
                 log.warning(

@@ -175,7 +175,7 @@ class PngProcess:
             drawing = self._child.send(request, remaining_seconds)
         except NotDrawn as error:
             # The child has responded with an error and remains usable.
-            _log.error("png_not_made", reason=error.message)
+            _log.error("png_failed", reason=error.message)
             raise
         except PipeClosed as error:
             reason = "it did not start" if self._child is None else self._child.kill()

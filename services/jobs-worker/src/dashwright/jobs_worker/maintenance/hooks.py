@@ -99,7 +99,7 @@ class Hooks:
                 claim, f"{public_url}/apis/{REPOSITORY.api_version()}/namespaces/{claim.namespace}/repositories/{claim.name}/webhook"
             )
         except DashwrightError as error:
-            log.info("hook_not_made", repository=claim.name, error=error.message)
+            log.info("webhook_not_created", repository=claim.name, error=error.message)
             retry_delay = _retry_delay(error, claim.failures)
             await self._execute(lambda connection: hooks.record_failure(connection, claim.uid, retry_after=retry_delay))
             await self._report_failure(claim, error)
@@ -156,7 +156,7 @@ class Hooks:
             # The repository was deleted in the meantime, and its deletion cannot remove a webhook that is not recorded.
             await self._host.delete_hook(repository, hook.id)
             raise
-        log.info("hook_made", repository=claim.name, hook=hook.id)
+        log.info("webhook_created", repository=claim.name, hook=hook.id)
 
     async def _abandon_old_host(self, claim: HookClaim) -> HookClaim:
         """Mark the webhook at the repository's former host for removal and return the claim without it."""

@@ -136,7 +136,7 @@ class SyncRunner:
         try:
             await self._synced_commits.keep_only_synced(repository, [revision.ref for revision in stored_revisions])
         except DashwrightError as error:
-            log.warning("commits_not_kept", repository=repository.name, error=error.message)
+            log.warning("commits_not_stored", repository=repository.name, error=error.message)
 
     async def _record_sync(self, repository: Repository, *, incremental: bool, rolled_back_head: str) -> None:
         """Record in the status which generation was synced and whether everything was examined.
