@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.contract.api.conftest import ADMIN, PASSWORD, Api, StartApi, basic
+from tests.contract.api.conftest import ADMIN, PASSWORD, Api, StartApi, basic, legacy_text
 from tests.contract.api.preferred_versions import in_preferred_versions
 from tests.contract.api.repositories import FakeJobsWorker
 from tests.contract.api.test_authorization_matrix import address
@@ -578,16 +578,17 @@ async def test_every_change_is_one_event(api: Api, jobs_worker: None) -> None:
 
 
 async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
-    """A user without permissions requests each route, and each refusal is one event.
+    """A legacy key without permissions requests each route, and each refusal is one event.
 
-    Refusals are written in batches, the last one when the gateway stops.
+    A user or service account without permissions may still set preferences. Refusals are written in batches, the last one when the
+    gateway stops.
     """
     api = await start_api(last_used_seconds=3600)
-    _, bearer = await api.token(await api.account("unprivileged", Role.NONE), "t")
+    await api.legacy_key("unprivileged", role=Role.NONE)
     table = changing_routes(api.routes)
     for index, (name, route) in enumerate(table.items()):
         headers = {"X-Request-Id": f"call-{index}"}
-        status, response = await api(route.method, address(route), {}, auth=f"Bearer {bearer}", headers=headers)
+        status, response = await api(route.method, address(route), {}, auth=f"Bearer {legacy_text('unprivileged')}", headers=headers)
         assert status == 403, (name, response)
     await api.stop()
     for index, (name, route) in enumerate(table.items()):
