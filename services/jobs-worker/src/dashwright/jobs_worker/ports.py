@@ -30,7 +30,10 @@ from dashwright.jobs_worker.domain.objects import (
 
 
 class Overtaken(Conflict):
-    """Another sync or edit stored the repository after this one read it, so this one wrote nothing. Read the files again and plan again."""
+    """Another sync or edit stored the repository after the present writer had read it.
+
+    The present writer has stored nothing. It must read the files and plan again.
+    """
 
 
 class MirrorDamaged(SourceFailed):
@@ -73,8 +76,8 @@ class Checkout(Protocol):
     def reading(self, checksums: Sequence[str]) -> AbstractAsyncContextManager[Callable[[str, str], File]]:
         """Return a context with a function that reads a file by the path and checksum of its entry.
 
-        It raises what the function of ``open_reader`` raises, and only one thread at a time may call it. ``checksums`` are those of the
-        entries, in the order in which their files will be read: it is the fastest order.
+        The function raises the same errors as that of ``open_reader``. Only one thread at a time may call it. ``checksums`` are those of
+        the entries, in the order in which their files will be read. Reading in another order is possible, but slower.
         """
         ...
 
@@ -97,8 +100,9 @@ class Checkouts(Protocol):
     async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
         """Return the checkout at a ref: a branch or a commit (40 digits), empty for the repository's own branch.
 
-        A repository without a commit has the result None. A local directory has only its present files. Raises BadRequest for a ref of a
-        local directory, NotFound for an unknown ref, and the errors of the host.
+        Returns None for a repository without a commit. A local directory has only its present files. Raises BadRequest for a ref of a
+        local directory, NotFound for an unknown ref, Forbidden if access is denied, TooManyRequests if the host must not be called now,
+        and SourceFailed if the host or the disk fails.
         """
         ...
 
@@ -129,7 +133,7 @@ class Checkouts(Protocol):
         """Return the newest commits of a branch with this author and author time, each as the checkouts before and after it.
 
         The time is compared in seconds. The first commit of a repository has None before it. The result is empty for a local directory
-        and for an unknown branch. Raises the errors of the host.
+        and for an unknown branch. Raises Forbidden, TooManyRequests and SourceFailed like ``at``.
         """
         ...
 
@@ -153,7 +157,7 @@ class SyncedCommits(Protocol):
         ...
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
-        """Keep exactly these commits for ``at_synced``."""
+        """Keep the given commits for ``at_synced``, and permit git to delete all other synced commits."""
         ...
 
 
@@ -164,7 +168,7 @@ class PullRequestCheckouts(Protocol):
         """Return the checkout of the newest commit of a pull request, which may come from a fork. Nothing is committed to it.
 
         Raises NotFound if the host has no such commit, BadRequest for a local directory or a fork whose commits the host does not offer,
-        and the errors of the host.
+        and Forbidden, TooManyRequests and SourceFailed like ``Checkouts.at``.
         """
         ...
 
@@ -192,8 +196,9 @@ class MirrorStore(Protocol):
 class Host(Protocol):
     """The API of a git host apart from git itself.
 
-    All methods raise BadRequest if the API is unknown or rejects the request, TooManyRequests while the host must not be called, and
-    SourceFailed if the host fails, possibly after it carried out the request. They also raise Forbidden and NotFound.
+    All methods raise BadRequest if the API is unknown or rejects the request, Forbidden if the token does not permit the request, and
+    NotFound if its subject does not exist or is hidden from the token. They raise TooManyRequests while the host must not be called, and
+    SourceFailed if the host fails, possibly after it carried out the request.
     """
 
     async def pull_request(self, repository: Repository, number: int) -> PullRequest:
@@ -362,6 +367,6 @@ class Webhooks(Protocol):
     async def post(self, address: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Send a request and return the response with any status.
 
-        Raises BadRequest if requests to the host are forbidden, and SourceFailed if it fails or does not respond in time.
+        Raises BadRequest if requests to the host are forbidden, and SourceFailed if the webhook fails or does not respond in time.
         """
         ...

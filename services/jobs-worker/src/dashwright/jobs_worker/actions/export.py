@@ -39,7 +39,7 @@ from dashwright.jobs_worker.ports import Checkout, Checkouts, Exports, MirrorDam
 
 COMMIT_MESSAGE: Final = "Exported from Dashwright"
 MAX_COMMITS: Final = 10_000
-"""Limit on the versions that one export with history commits."""
+"""Limit on the number of versions, each a commit, of one export with history."""
 
 MAX_DIRECTORY_BYTES: Final = 64 * 1024 * 1024
 """Limit on the bytes that one export writes into a local directory: all of them are in memory together."""
@@ -133,8 +133,8 @@ async def export(
 ) -> JobProgress:
     """Export the objects, and return the progress with errors and summary. Faults of single files are among the errors.
 
-    Raises BadRequest if the workflow forbids it, NotFound for an unknown folder, TooLarge for too many objects or bytes, Conflict
-    if another writer changed the branch during every attempt, and the errors of the ports. An error leaves the repository unchanged.
+    Raises BadRequest if the workflow forbids the export, NotFound for an unknown folder, TooLarge for too many objects or bytes, Conflict
+    if another writer changed the branch during every attempt, and the errors of ``Checkouts`` and ``Exports``.
     """
     spec = job.repository.spec
     check_export(spec, job.options)
@@ -182,7 +182,7 @@ async def _collect_objects(
     max_total_bytes = MAX_DIRECTORY_BYTES if job.repository.spec.type is RepositoryType.LOCAL else limits.max_total_bytes
     for batch in _batches(items, _HISTORIES_PER_BATCH if options.history else _OBJECTS_PER_BATCH):
         versions = await exports.versions(batch, include_older=bool(options.history))
-        await asyncio.to_thread(_spool_versions, export_set, batch, versions, spool, limits.max_file_bytes, with_name=options.identifier)
+        await asyncio.to_thread(_spool_versions, export_set, batch, versions, spool, limits.max_file_bytes, with_names=options.identifier)
         if export_set.spooled_bytes > max_total_bytes:
             raise TooLarge(f"more than {max_total_bytes} bytes: export folder by folder, or without history")
         if options.history and sum(map(len, export_set.versions.values())) > MAX_COMMITS:
@@ -203,7 +203,7 @@ def _spool_versions(
     spool: Spool,
     max_file_bytes: int,
     *,
-    with_name: bool,
+    with_names: bool,
 ) -> None:
     versions_by_uid: defaultdict[str, list[HistoryVersion]] = defaultdict(list)
     for version in versions:
@@ -221,7 +221,7 @@ def _spool_versions(
         # From the newest to the oldest. If the newest version is invalid, no version is exported, since the file would have an old content.
         for version in reversed(stored_versions):
             try:
-                body = version.content(item.name_in_file(with_names=with_name), max_file_bytes=max_file_bytes)
+                body = version.content(item.name_in_file(with_names=with_names), max_file_bytes=max_file_bytes)
                 check_size(len(body), max_file_bytes)
             except DashwrightError as fault:
                 if version.generation == item.generation:

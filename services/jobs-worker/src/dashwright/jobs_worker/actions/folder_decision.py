@@ -28,7 +28,7 @@ class FolderDecision:
     faults: list[Fault]
     #: Directories that are folders even without a dashboard, because they have or had a ``_folder.json``.
     directories: set[str]
-    #: ``True`` if a directory that exists gets another folder than it has.
+    #: ``True`` if an existing directory gets a folder other than its stored one.
     is_renamed: bool
 
 
@@ -52,7 +52,8 @@ async def decide_folders(
 ) -> FolderDecision:
     """Read the ``_folder.json`` files among the entries, load the stored objects, and decide the folder of each directory.
 
-    ``folders`` are those of the repository, without names. Without a ``difference`` all paths are examined. Raises what the ports raise.
+    ``folders`` are those of the repository, without names. Without a ``difference`` all paths are examined. Raises SourceFailed if a
+    file cannot be read because the disk or the mirror fails.
     """
     folder_files = await asyncio.to_thread(
         lambda: read_folder_files(entries, _reader(checkout), namespace, max_folder_depth=max_folder_depth)

@@ -59,7 +59,7 @@ class _PreviewStep:
 async def preview(job: SyncJob, checkout: Checkout, document_store: DocumentStore, tools: SyncTools, *, with_items: bool = True) -> Preview:
     """Return the changes that a sync would make; without ``with_items`` only their numbers.
 
-    A conflict that would prevent the sync is among the errors of the result. Raises the errors of the ports.
+    A conflict that would prevent the sync is among the errors of the result. Raises the other errors of ``plan_sync``.
     """
     progress = JobProgress()
     try:

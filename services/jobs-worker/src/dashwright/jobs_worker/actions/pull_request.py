@@ -58,9 +58,9 @@ class ReviewTools:
 async def review(repository: Repository, reference: PullRequestReference, tools: ReviewTools, reporter: ProgressReporter) -> JobProgress:
     """Comment on the pull request at the host, set the status of its commit and return the progress.
 
-    A closed pull request, or one into another branch, ends without a comment. Raises what the ports raise, and BadRequest or NotFound if
-    the host knows no such pull request. After an error the commit status is ``error`` if the host still accepts it. A status that the token
-    may not set is omitted with a warning.
+    A pull request that is closed, or that targets another branch, receives no comment. Raises BadRequest or NotFound if the host knows no
+    such pull request, and the errors of ``Host``, ``PullRequestCheckouts`` and ``plan_sync``. After an error the commit status is ``error``
+    if the host still accepts it. A status that the token may not set is omitted with a warning.
     """
     if repository.spec.remote is not None and is_ssh_form(repository.spec.remote.url or ""):
         raise BadRequest("pull requests need the API of the git host: give the repository an https address and a token")
@@ -82,6 +82,7 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
         report = await _report(repository, pull_request, checkout, tools, reporter)
         comment_url = await host.comment(repository, number, await asyncio.to_thread(comment_text, report), may_create=_has_changes(report))
     except (TooManyRequests, Unavailable):
+        # The review is repeated later, so its status remains pending.
         raise
     except DashwrightError as error:
         await statuses.set_error(error)
@@ -104,7 +105,7 @@ async def _find_pull_request(repository: Repository, reference: PullRequestRefer
 
 @dataclass(slots=True)
 class _Statuses:
-    """The statuses of the reviewed commit. After the first one that the host refuses, the others are omitted."""
+    """The statuses of the reviewed commit. After the host refuses a status, further ones are not sent."""
 
     repository: Repository
     host: Host
@@ -124,6 +125,7 @@ class _Statuses:
             self.is_refused = True
             log.info("commit_status_refused", repository=self.repository.name, reason=error.message)
             warning = f"commit {self.commit[:10]} has no status; give the token the right to set commit statuses: {error.message}"
+            # Zero times: the warning is listed, but it is not one of the counted files.
             self.progress.record(Result(Effect.UNCOUNTED, DASHBOARD.group, DASHBOARD.plural, "", warning=warning), times=0)
 
     async def set_error(self, error: DashwrightError) -> None:
@@ -253,12 +255,12 @@ class _Review:
 
     @property
     def _needs_pictures(self) -> bool:
-        """``True`` if the repository enables pictures and the branch is its own.
+        """``True`` if the repository enables pictures and the pull request does not come from a fork.
 
         A picture shows the results of queries, so the author of a fork must not receive one.
         """
-        githost = self.repository.spec.remote
-        return githost is not None and bool(githost.generate_dashboard_previews) and not self.pull_request.is_from_fork
+        remote = self.repository.spec.remote
+        return remote is not None and bool(remote.generate_dashboard_previews) and not self.pull_request.is_from_fork
 
     async def _with_pictures(self, reports: Sequence[FileReport]) -> list[FileReport]:
         """Return the reports with pictures. After the first failure no other picture is requested: the renderer may be overloaded."""

@@ -130,7 +130,8 @@ async def plan_sync(
 
     If a directory gets another folder, all files are examined even with a ``difference``, because all objects in the folder change.
 
-    Raises Conflict if the root folder belongs to another manager, and what the ports raise.
+    Raises Conflict if the root folder belongs to another manager, NotFound, Forbidden or TooLarge if the files cannot be listed, and
+    SourceFailed if the disk or the mirror fails. Reports of progress raise LeaseLost.
     """
     folders = Folders(job.repository, job.title, has_root_folder=job.target is SyncTarget.FOLDER)
     decide = partial(decide_folders, folders, job.namespace, checkout, store, max_folder_depth=tools.max_folder_depth)
@@ -195,7 +196,7 @@ def _snapshot(
 
 
 def _by_path(faults: Iterable[Fault]) -> Mapping[str, list[Fault]]:
-    """Return the faults by path. The documents of one file may have several."""
+    """Return the faults by path. A file may have several faults, because each of its documents may have one."""
     faults_by_path: defaultdict[str, list[Fault]] = defaultdict(list)
     for fault in faults:
         faults_by_path[fault.path].append(fault)
@@ -207,7 +208,7 @@ async def apply_plan(
 ) -> None:
     """Write the plan in one transaction and count the results.
 
-    Raises what ``ObjectStore.apply`` raises. After an error nothing is written.
+    Raises Conflict, Overtaken and LeaseLost. After an error nothing is written.
     """
     plan, folders, difference = planned_sync.plan, planned_sync.folders, planned_sync.difference
     if not plan.change_count:
@@ -288,8 +289,8 @@ def _record_missing_folder_files(progress: JobProgress, plan: Plan, folders: Fol
 
 def _record_unwritten(progress: JobProgress, plan: Plan) -> None:
     """Record the results that need no write: faults, and objects that are up to date."""
-    not_counted = len(plan.copies) + len(plan.folder_faults) + len(plan.ignored)
-    progress.total = len(plan.unchanged) + len(plan.faults) + not_counted + plan.change_count
+    warning_count = len(plan.copies) + len(plan.folder_faults) + len(plan.ignored)
+    progress.total = len(plan.unchanged) + len(plan.faults) + warning_count + plan.change_count
     for (key, is_root_folder), count in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
         progress.record(Result(_effect_to_count(Effect.NOOP, is_root_folder=is_root_folder), *key, path=""), count)
     for fault in plan.faults:

@@ -1,7 +1,7 @@
 """Archiver of batches: it moves the results of ended items to object storage, and deletes the objects of deleted batches.
 
-The object is written first, without a transaction. Then a transaction records it, and others delete the evaluations. After a crash
-in between, the segment is written again under another path, and its first object is deleted with the batch.
+The object is written first, without a transaction. Then a transaction records it, and further transactions delete the evaluations.
+After a crash in between, the segment is written again under another path, and its first object is deleted with the batch.
 """
 
 import secrets
@@ -75,7 +75,7 @@ class BatchArchiver:
                 break
             await self._store_segment(segment)
             await self._trim(uid, segment.number)
-        # A worker that was killed may have left some.
+        # A worker that was killed may have recorded segments without deleting their evaluations.
         async with self._database.connection() as connection:
             untrimmed = await batch_segments.list_untrimmed(connection, uid)
         for number in untrimmed:
@@ -84,7 +84,7 @@ class BatchArchiver:
             await batch_segments.record_stored(connection, uid)
 
     async def _store_segment(self, segment: ClaimedSegment) -> None:
-        """Write the object of a claimed segment and record it. Without success, end the claim. Raises SegmentLost."""
+        """Write the object of a claimed segment and record it. After an error, such as SegmentLost, the claim ends."""
         path = f"{segment.batch}/{segment.number:06}-{secrets.token_hex(8)}.ndjson.gz"
         is_stored = False
         try:

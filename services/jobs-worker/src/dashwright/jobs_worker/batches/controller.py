@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 #: Time between two searches for batches without a notification: for begins, retries, deadlines and delayed reports.
 _SEARCH_INTERVAL_SECONDS: Final = 0.5
-#: Time after a notification in which further ones arrive.
+#: Time to wait after a notification: further ones usually follow, and one search handles all of them.
 _SETTLE_SECONDS: Final = 0.05
 #: Maximum number of batches that one search finds.
 _MAX_BATCHES: Final = 50
@@ -172,7 +172,7 @@ class BatchController:
             return await self._keep(connection, batch, stored_object, spec, now)
         reason = _stop_reason(batch, spec, now)
         if reason is not None and batch.stop_reason is None:
-            # The next step takes the locks that this one needs.
+            # Cancelling items needs the locks of objects and jobs, which the next step takes.
             await batches.stop(connection, batch.uid, reason)
             return True
         if batch.stop_reason is not None:
@@ -210,7 +210,7 @@ class BatchController:
         await notifications.add(connection, notification)
 
     async def _add_spec_items(self, connection: Connection, batch: StoredBatch, stored_object: StoredObject, spec: BatchSpec) -> None:
-        """Add the items of the spec, which accepts no others."""
+        """Add the items of the spec, and close the batch: it accepts no other items."""
         items = [
             NewItem(item.id or f"#{index}", item.kind, normalize_spec(item.kind, item.spec)) for index, item in enumerate(spec.items or ())
         ]
@@ -254,7 +254,10 @@ class BatchController:
         return JobStatus(state=State.ERROR, finished=self._clock.milliseconds(), message=message, errors=[message])
 
     async def _keep(self, connection: Connection, batch: StoredBatch, stored_object: StoredObject, spec: BatchSpec, now: datetime) -> bool:
-        """Delete a finished batch after the time for which it is kept. Until then, its receivers may be corrected."""
+        """Delete a finished batch after the time for which it is kept. Return whether it was deleted.
+
+        Until then, the receivers in its spec may be corrected.
+        """
         assert batch.finished_at is not None
         expires_at = batch.finished_at + timedelta(seconds=spec.keep)
         await notifications.change_receivers(connection, batch.uid, receivers_of(spec))

@@ -53,7 +53,7 @@ class BatchDispatcher:
             # In the order of the items, in which the jobs begin.
             indices = [item.index for item in items if item.kind == kind.kind and item.index in new_jobs]
             if indices:
-                submission = [_of_batch(new_jobs[index], batch, spec) for index in indices]
+                submission = [_with_batch_options(new_jobs[index], batch, spec) for index in indices]
                 result = await jobs.submit(connection, kind, submission, submitted_by=batch.submitted_by or {}, trace=batch.trace)
                 submitted_jobs |= {index: job.uid for index, job in zip(indices, result.jobs, strict=True)}
                 wakeups += result.wakeups
@@ -89,7 +89,7 @@ class BatchDispatcher:
         return new_job(batch.namespace, spec, uid=repository.uid, repository_type=repository_type, now=self._clock.now())
 
 
-def _of_batch(job: NewJob, batch: StoredBatch, spec: BatchSpec) -> NewJob:
+def _with_batch_options(job: NewJob, batch: StoredBatch, spec: BatchSpec) -> NewJob:
     """Return the job with the label of its batch, and the batch's priority and share."""
     return replace(
         job,

@@ -1,7 +1,7 @@
 """Results of items, sent to the reply addresses of their submissions.
 
-Each is sent at least once: it is recorded after the broker has accepted it. The items are locked in between, so that no other
-worker sends the same, and no retry begins.
+Each result is sent at least once: it is recorded after the broker has accepted it. The items are locked in between, so that no
+other worker sends the same result, and no retry of an item begins.
 """
 
 import asyncio
@@ -95,7 +95,10 @@ class ItemReplySender:
         return lines
 
     async def _publish(self, batch: StoredBatch, replies: Sequence[DueReply], lines: dict[int, bytes]) -> Sequence[int]:
-        """Send results, and return the indices of those that the broker has accepted. Raises Unavailable if it accepted none."""
+        """Send results, and return the indices of those that need not be sent again. Raises Unavailable if the broker accepted none.
+
+        A result is not sent again after the broker accepted it, nor if its reply address is a reserved queue, to which nothing is sent.
+        """
         to_send = [reply for reply in replies if not reply.reply_to.startswith(_RESERVED_PREFIXES)]
         outcomes = await asyncio.gather(
             *(self._broker.reply(reply.reply_to, _message(batch, reply, lines[reply.index]), confirmed=True) for reply in to_send),

@@ -14,8 +14,9 @@ from dashwright.jobs_worker.stores.notifications import NO_OUTCOME, Notification
 
 #: Time over which the rate is measured, in milliseconds.
 _RATE_MILLISECONDS: Final = 10_000
-#: Number of batches whose rates are known.
+#: Maximum number of batches whose rates are kept in memory.
 _MAX_BATCHES: Final = 1000
+#: Maximum number of errors in the status of a batch.
 MAX_ERRORS: Final = 10
 
 _MESSAGES: Final = {
@@ -55,7 +56,11 @@ def status_of(
     rate: float = 0.0,
     outcome: NotificationOutcome = NO_OUTCOME,
 ) -> BatchStatus:
-    """Return the status of a batch. ``errors`` are index, id and JobStatus of failed items, and ``now`` is in Unix milliseconds."""
+    """Return the status of a batch.
+
+    ``errors`` has the index, the id and the JobStatus (as JSON) of failed items. ``now`` is in Unix milliseconds, ``rate`` in items per
+    second.
+    """
     remaining = batch.total - batch.ended
     is_estimated = batch.finished_at is None and batch.is_closed and rate > 0
     return BatchStatus(

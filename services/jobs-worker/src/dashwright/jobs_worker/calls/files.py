@@ -262,6 +262,7 @@ class FileCalls:
             except Overtaken:
                 state = await self._load_state(context.repository.namespace, context.repository.name)
                 checkout = await self._checkout(state.repository, "")
+                # The other writer may have stored the newest commit, which contains the change.
                 if checkout is None or (checkout.commit and checkout.commit == state.stored_commit.commit):
                     return
                 newest_checkout = checkout

@@ -46,7 +46,7 @@ class SyncPlanner:
 
         ``ref`` is a branch or a commit, empty for the repository's own branch. Without ``with_items``, the changes are
         only counted. Syncs need not be enabled. Raises TooManyRequests if too many plans of the organization are
-        computed concurrently, and the errors of the checkouts.
+        computed concurrently, and the errors of ``Checkouts.at`` and ``preview``.
         """
         async with self._limiter.slot(repository.namespace):
             async with self._database.connection() as connection:

@@ -40,7 +40,7 @@ class ExportItem:
     title: str
     #: Empty at the root.
     folder: str
-    #: Only folders can be managed here. A managed folder is not exported.
+    #: ``True`` for a managed folder. It is listed for its directory, but not exported; other managed objects are not listed.
     is_managed: bool = False
     #: Description of a folder.
     description: str | None = None
@@ -69,9 +69,10 @@ class HistoryVersion:
     message: str
 
     def content(self, name: str, *, max_file_bytes: int) -> bytes:
-        """Return the content of the file, without an indent if the indented file exceeds ``max_file_bytes``. Raises Invalid.
+        """Return the content of the file, without an indent if the indented file exceeds ``max_file_bytes``.
 
-        The file contains the ``name``, labels and annotations of the object, unless ``name`` is empty.
+        The file contains the ``name``, labels and annotations of the object, unless ``name`` is empty. Raises Invalid if the stored body
+        is not valid JSON.
         """
         metadata: dict[str, Any] = {}
         if name:

@@ -29,7 +29,7 @@ class FileResources:
 def read_resources(reader: ResourceReader, path: str, body: bytes) -> FileResources:
     """Return the resources of a file.
 
-    Raises what ``ResourceReader.read`` raises if the file has no valid resource.
+    Raises NoResource, Invalid, TooLarge or BadRequest, like ``ResourceReader.read``, if the file has no valid resource.
     """
     text, documents = documents_of(reader, path, body)
     if len(documents) < 2:

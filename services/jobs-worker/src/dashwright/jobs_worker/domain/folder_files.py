@@ -17,7 +17,7 @@ MAX_FOLDER_FILE_BYTES: Final = 64 * 1024
 """Limit on the bytes of one ``_folder.json``. The content is in memory during a sync, unlike that of dashboards."""
 
 MAX_TOTAL_BYTES: Final = 32 * 1024 * 1024
-"""Limit on the bytes of all ``_folder.json`` of a repository together."""
+"""Limit on the bytes of all ``_folder.json`` files of a repository together."""
 
 _VERSIONS: Final = frozenset({"v1", "v1beta1", "v1alpha1", *FOLDER.versions})
 """API versions in which a folder may be written. They all have the same members."""
@@ -57,7 +57,7 @@ class FolderFiles:
 
 
 def read_folder_files(entries: Sequence[Entry], read_file: Callable[[str], File], namespace: str, *, max_folder_depth: int) -> FolderFiles:
-    """Read the ``_folder.json`` files among the entries.
+    """Return the content of the ``_folder.json`` files among the entries, and the faults of invalid ones.
 
     Files in directories that cannot become folders because of their path are left out. Raises the server errors of ``read_file``.
     """

@@ -24,7 +24,8 @@ _Contents = Mapping[str, AbstractSet[_RelativeFile]]
 def stored_folders(managed: Iterable[ManagedObject]) -> list[ManagedObject]:
     """Return the folders of directories among stored objects, without the root folder.
 
-    If several folders come from one directory, the folder that is named by a ``_folder.json`` is the last one.
+    If several folders come from one directory, the folder that is named by a ``_folder.json`` is the last one, so that it remains in a
+    dictionary by directory.
     """
     folders = [item for item in managed if item.key.group == FOLDER.group and item.path]
     return sorted(folders, key=lambda item: (item.checksum != "", item.key.name))
@@ -39,7 +40,7 @@ def present_directories(entries: Sequence[Entry], folders: Iterable[ManagedObjec
 
 
 def is_renamed(folders: Iterable[ManagedObject], names: Mapping[str, str], present_paths: AbstractSet[str]) -> bool:
-    """Return whether a directory that exists gets another folder than it has. Then all objects in it are in another folder, too."""
+    """Return whether an existing directory gets a folder other than its stored one. All objects in it then change their folder, too."""
     directories = ((item.directory, item.key.name) for item in folders)
     return any(directory in present_paths and names.get(directory, name) != name for directory, name in directories)
 

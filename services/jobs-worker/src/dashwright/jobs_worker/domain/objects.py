@@ -64,7 +64,7 @@ class Difference:
     entries: Sequence[Entry]
     #: Number of added files and directories minus the number of removed ones.
     growth: int = 0
-    #: The earlier commit; empty if the difference is not one of commits.
+    #: The earlier commit; empty if the difference is not between two commits.
     base_commit: str = ""
     #: Directories that become folders without a resource in them, because a client creates them.
     folders: frozenset[str] = frozenset()
@@ -114,7 +114,7 @@ class Key(NamedTuple):
     """The identity of an object in a namespace."""
 
     group: str
-    #: Plural.
+    #: Plural name of the kind.
     resource: str
     name: str
 
@@ -144,7 +144,7 @@ class QuarantinedFile:
     message: str
     #: Name of its object, if known.
     name: str = ""
-    #: Checksum of the bytes if they are the reason, else empty.
+    #: Checksum of the file's bytes if the bytes are the reason, else empty.
     checksum: str = ""
     #: Fingerprint of the rules that refused the bytes. Empty for another reason; every sync then examines the file again.
     rules_fingerprint: str = ""

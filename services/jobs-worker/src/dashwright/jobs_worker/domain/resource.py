@@ -35,7 +35,7 @@ CLASSIC_VERSION = "v0alpha1"
 
 _WORKER_VERSION = version("dashwright-jobs-worker")
 STORE_KEYS = ("id", "uid", "version")
-"""Members of a classic spec that the store sets. It keeps their values in the metadata of the object."""
+"""Members of a classic spec that the store sets. The store keeps their values in the metadata of the object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ResourceReader:
         return self.read_text(path, decode_text(body))
 
     def read_text(self, path: str, text: str) -> Resource:
-        """Return the resource in the text of a file or of one of its documents. Raises what ``read`` raises."""
+        """Return the resource in the text of a file or of one of its documents. Raises the errors of ``read``."""
         if not text.strip():
             raise NoResource("the file is empty")
         try:

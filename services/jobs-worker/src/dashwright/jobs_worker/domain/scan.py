@@ -39,7 +39,7 @@ class Fault:
     stored_objects: tuple[ManagedObject, ...] = ()
     #: Name of the object of the file, if known.
     name: str = ""
-    #: Checksum of the bytes if they are the reason, else empty.
+    #: Checksum of the file's bytes if the bytes are the reason, else empty.
     checksum: str = ""
     #: ``True`` if the fault depends on the file alone, so that it remains as long as the file is unchanged.
     is_lasting: bool = False
@@ -195,6 +195,7 @@ def _add_known_fault(scan: Scan, entry: Entry, stored_objects: tuple[ManagedObje
 
 
 def _is_unchanged(entry: Entry, stored_objects: tuple[ManagedObject, ...], folders: Folders) -> bool:
+    # A JSON file has at most one resource, so several stored objects cannot all be unchanged.
     if not stored_objects or not entry.checksum or (len(stored_objects) > 1 and entry.path.endswith(".json")):
         return False
     folder = folders.name(paths.parent(entry.path))

@@ -38,8 +38,8 @@ def next_step(
 ) -> NextStep:
     """Return the next step for a repository.
 
-    ``spec_changed_at`` is the time of the last change of the spec, and ``last_step_at`` that of the last step, 0 for never.
-    ``probe_interval`` is the time between two probes of an unhealthy repository.
+    ``spec_changed_at`` is the time of the last change of the spec, and ``last_step_at`` the time of the last step, 0 for never.
+    ``probe_interval`` is the time between two probes of an unhealthy repository, in milliseconds.
     """
     last_probe = max(timing.checked or 0, last_step_at)
     if timing.checked is not None and not timing.is_healthy:

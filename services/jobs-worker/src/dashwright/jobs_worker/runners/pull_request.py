@@ -61,6 +61,7 @@ class PullRequestRunner:
         try:
             return await self._review(repository_job)
         except MirrorDamaged:
+            # Also a SourceFailed, but the next attempt recreates the mirror, without a pause.
             raise
         except SourceFailed as error:
             if not self._is_repeated(repository_job.job):

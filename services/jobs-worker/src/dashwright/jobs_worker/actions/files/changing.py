@@ -90,7 +90,7 @@ async def decide(
 
 
 def check_faults(planned_sync: PlannedSync, edits: Sequence[Edit], *, allows_partial: bool = False) -> None:
-    """Raise BadRequest if a file that would be written could not be stored; with ``allows_partial`` only if none of its documents could."""
+    """Raise BadRequest if an edit writes a file that cannot be stored; with ``allows_partial`` only if none of its documents can be."""
     for fault in (*planned_sync.plan.faults, *planned_sync.plan.copies, *planned_sync.plan.folder_faults):
         if not (allows_partial and fault.is_partial) and any(edit.body is not None and affects(fault, edit.path) for edit in edits):
             raise BadRequest(f"{fault.path}: {fault.public_message or fault.message}")
@@ -204,6 +204,7 @@ class _ExistingFiles:
         # The folder of an earlier directory at this path may have moved with that directory, and has kept its name.
         if await context.store.managers(repository.namespace, [Key(FOLDER.group, FOLDER.plural, name)]):
             commit = self._checkout.commit if self._checkout is not None else ""
+            # The first name that a sync tries in this case (``folder_identity.folder_names``).
             name = folder_name(repository.name, path, incarnation=f"{commit}#1")
         return Edit(file_path, FolderFile(name, path.rstrip("/").rpartition("/")[2]).to_bytes(), None)
 
@@ -330,7 +331,7 @@ def _with_touches_of_deleted_files(
     requested_path: str,
     touches_of_path: Sequence[Touch],
 ) -> list[Touch]:
-    """Return the touches, and those missing among them: of the requested path and of each deleted file.
+    """Return ``touches``, with the missing touches of the requested path and of each deleted file added.
 
     Without the additional touches, a caller without rights could delete a file that has no stored object.
     """

@@ -81,7 +81,7 @@ def edit_commit_message(request: EditRequest, edits: Sequence[Edit]) -> str:
 
 
 def _keep_file(entries: Iterable[Entry], path: str) -> list[Edit]:
-    """Return an edit that adds a ``.keep`` file if a file is the last one in its directory, else no edit.
+    """Return an edit that adds a ``.keep`` file if the file at ``path`` is the last one in its directory, else no edit.
 
     Without a file, the directory would disappear and its folder would be deleted, which the right to edit the file does not permit.
     """

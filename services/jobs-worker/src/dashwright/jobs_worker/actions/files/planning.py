@@ -156,7 +156,7 @@ def check_selection(context: ChangeContext, edits: Sequence[Edit]) -> None:
 async def plan_files(context: ChangeContext, checkout: Checkout, difference: Difference) -> PlannedSync:
     """Return the plan for the files of a difference.
 
-    Raises Conflict if the root folder belongs to another manager, and what the ports raise.
+    Raises the errors of ``plan_sync``, such as Conflict if the root folder belongs to another manager.
     """
     return await plan_sync(context.sync_job, checkout, context.store, NullReporter(), context.tools, JobProgress(), difference)
 

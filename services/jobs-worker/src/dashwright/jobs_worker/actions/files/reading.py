@@ -86,7 +86,7 @@ async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, 
 
 
 async def _plan_file(context: ChangeContext, checkout: Checkout, path: str, checksum: str) -> PlannedSync:
-    """Return the plan for a file. If its object is stored from a file that is missing in the checkout, the file replaces that one."""
+    """Return the plan for a file. If its object is stored from a file that is missing in the checkout, the plan is that of a move."""
     difference = difference_at(path, checksum)
     planned_sync = await plan_files(context, checkout, difference)
     sources = {item.path for item in planned_sync.plan.managed.values() if item.key.group != FOLDER.group} - {path}

@@ -17,7 +17,7 @@ from dashwright.jobs_worker.ports import Checkout
 async def describe_removal(context: ChangeContext, checkout: Checkout, path: str, ref: str) -> FileResponse | None:
     """Return the dashboard that is stored from a file which is missing in a checkout, and the file that would replace it.
 
-    Returns None if no dashboard is stored from the path. Raises what the ports raise.
+    Returns None if no dashboard is stored from the path. Raises the errors of ``plan_sync``.
     """
     if _stored_from(await plan_files(context, checkout, Difference(frozenset({path}), ())), path) is None:
         return None
