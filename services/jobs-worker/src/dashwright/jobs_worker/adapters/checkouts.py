@@ -81,7 +81,8 @@ class RepositoryCheckouts:
     async def open(self, repository: Repository) -> Checkout | None:
         """Return the newest checkout of a repository; None if it is on a git host and has no commit yet.
 
-        Raises NotFound if the repository was synced before and has no commits now, and the errors of the host.
+        Raises NotFound if the repository was synced before and has no commits now, Conflict if the commit lacks a required signature, and
+        Forbidden, TooManyRequests and SourceFailed like ``Checkouts.at``.
         """
         if repository.spec.type is RepositoryType.LOCAL:
             return self._directory_checkout(repository)
@@ -161,7 +162,7 @@ class RepositoryCheckouts:
         return self._git_checkout(repository, commit_in_mirror)
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
-        """Keep exactly these commits for ``at_synced``."""
+        """Keep the given commits, and no other synced ones; see ``SyncedCommits.keep_only_synced``."""
         await self.mirrors.keep_synced(repository.uid, commits)
 
     async def at_pull_request(self, repository: Repository, pull_request: PullRequest) -> Checkout:
@@ -224,7 +225,7 @@ class RepositoryCheckouts:
         return items
 
     async def _fetch(self, repository: Repository, ref: str) -> Commit | None:
-        """Return the commit that a ref names; None if the repository has none yet."""
+        """Return the commit that a ref names; None if the repository has no commit yet."""
         githost = _githost(repository)
         remote = self._remote(repository, _READ_LIMIT)
         if ref and not is_branch(ref):
@@ -240,7 +241,7 @@ class RepositoryCheckouts:
         return await self._branch_head(repository, remote, ref)
 
     async def _branch_head(self, repository: Repository, remote: Remote, sha: str) -> Commit:
-        """Return the newest commit of any branch. Raises NotFound for other commits."""
+        """Return the commit ``sha`` if it is the newest one of a branch. Raises NotFound for any other commit."""
         branches = await remote.branches(self.mirrors.ensure_root())
         for branch in [name for name, head in branches.items() if head == sha][:1]:
             newest = await self.mirrors.fetch(repository.uid, remote, branch)
@@ -295,16 +296,17 @@ class RepositoryCheckouts:
     def _ssh_access(self, repository: Repository, githost: GitHostRepositoryConfig) -> SshAccess:
         """Return the key and known hosts of a repository. Raises SecretUnreadable if the key was encrypted under another key."""
         shared = self._settings.ssh_known_hosts
-        private_key = self._opened(githost.encrypted_ssh_key, ssh_key_owner(repository.namespace, repository.name))
+        private_key = self._unsealed(githost.encrypted_ssh_key, ssh_key_owner(repository.namespace, repository.name))
         return SshAccess(private_key, githost.known_hosts or "", shared.absolute() if shared else None)
 
     def _signing(self, repository: Repository, githost: GitHostRepositoryConfig) -> Signing:
         """Return the rules for signatures. Raises SecretUnreadable if the signing key was encrypted under another key."""
-        private_key = self._opened(githost.encrypted_signing_key, signing_key_owner(repository.namespace, repository.name))
-        return Signing(private_key, githost.allowed_signers or "" if githost.verify is Verification.REQUIRE else None)
+        private_key = self._unsealed(githost.encrypted_signing_key, signing_key_owner(repository.namespace, repository.name))
+        allowed_signers = (githost.allowed_signers or "") if githost.verify is Verification.REQUIRE else None
+        return Signing(private_key, allowed_signers)
 
-    def _opened(self, sealed: str | None, owner: str) -> str:
-        """Return a sealed secret; empty if the repository has no such secret."""
+    def _unsealed(self, sealed: str | None, owner: str) -> str:
+        """Return the plain text of a sealed secret; empty if the repository has no such secret."""
         return self._cipher.decrypt(base64.b64decode(sealed), owner) if sealed else ""
 
 

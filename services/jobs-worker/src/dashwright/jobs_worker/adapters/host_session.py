@@ -58,7 +58,8 @@ class HostSession:
     async def exchange(self, request: HostRequest, address: Address) -> HostResponse:
         """Send a request to an address of its host, and return the response. Redirects are not followed.
 
-        Raises what aiohttp raises, and SourceFailed for a response of more than 4 MiB and for a file without certificates.
+        Raises aiohttp.ClientError, TimeoutError and OSError like aiohttp, and SourceFailed for a response of more than 4 MiB and for a
+        file without certificates.
         """
         url = request.url
         is_encrypted = url.scheme == "https"

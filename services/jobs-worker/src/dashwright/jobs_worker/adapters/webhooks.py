@@ -33,7 +33,7 @@ class WebhookClient:
     async def post(self, address: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Send a request to the first address of the host that accepts a connection.
 
-        Raises BadRequest if requests to the host are forbidden, and SourceFailed if it fails or does not respond in time.
+        Raises BadRequest if requests to the host are forbidden, and SourceFailed if the webhook fails or does not respond in time.
         """
         url = URL(address, encoded=True)
         addresses = await self._resolver.resolve(url.host or "", url.port or 443, encrypted=url.scheme == "https")

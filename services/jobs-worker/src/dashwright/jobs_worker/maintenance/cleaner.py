@@ -35,7 +35,7 @@ class Cleaner:
 
     - ``history``: finished jobs kept of each action and repository;
     - ``versions``: newest generations kept of each object;
-    - ``results``: time that an evaluation without a result is kept; others are deleted when their results expire;
+    - ``results``: time that an evaluation without a result is kept; an evaluation with a result is deleted when the result expires;
     - ``changes``: time that watches can resume from a change;
     - ``trash``: time that deleted objects can be restored.
     """

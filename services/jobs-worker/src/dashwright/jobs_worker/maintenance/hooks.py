@@ -43,6 +43,7 @@ from dashwright.jobs_worker.ports import Host
 log = structlog.get_logger()
 
 EVENTS: Final = frozenset({"push", "pull_request"})
+"""Events of every webhook. The description of each host maps them to the host's own names."""
 
 _CLAIM_LIMIT: Final = 8
 _LEASE: Final = timedelta(minutes=5)
@@ -219,10 +220,11 @@ def _find_hook(hooks_at_host: Sequence[Hook], url: str, claim: HookClaim) -> Hoo
 def _remedy_message(error: DashwrightError) -> str:
     """Return what to do about the error, and how syncs are triggered until then."""
     if error.retryable:
-        return "it is retried automatically; until then the repository is synced every intervalSeconds"
+        return "the creation is retried automatically; until then the repository is synced every intervalSeconds"
     remedy = "give the token the right to webhooks" if isinstance(error, Forbidden | NotFound) else "correct that"
     return (
-        f"{remedy}; it is retried within the hour or when the spec changes, and until then the repository is synced every intervalSeconds"
+        f"{remedy}; the creation is retried within the hour or when the spec changes, and until then the repository is synced every "
+        "intervalSeconds"
     )
 
 

@@ -79,12 +79,14 @@ class Scheduler:
         self._rules_fingerprint = rules_fingerprint
         self._max_waiting_jobs = max_waiting_jobs
         self._repositories: Mapping[uuid.UUID, ListedRepository] = {}
+        # Start of the last step of each repository, in Unix milliseconds.
         self._last_step_at: dict[uuid.UUID, int] = {}
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_STEPS)
         # The last submitted commit of each repository, with the generation of the spec and the time in Unix milliseconds.
         self._submitted_commits: dict[uuid.UUID, tuple[str | None, int, int]] = {}
         self._probe_intervals: dict[uuid.UUID, int] = {}
         self._slots_by_host: dict[str, asyncio.Semaphore] = {}
+        # By host and namespace, in Unix milliseconds.
         self._paused_until: dict[tuple[str, str], int] = {}
         self._waiting_jobs = 0
         self._running_steps: dict[uuid.UUID, asyncio.Task[None]] = {}
@@ -238,6 +240,7 @@ class Scheduler:
             self._submitted_commits.pop(repository.uid, None)
             await self._record_unchanged(repository)
         elif commit is None and sync.last_ref:
+            # The repository was synced before and has no commits now: the probe records this as a fault.
             await self._prober.probe(repository.namespace, repository.name)
         elif self._claim_commit(repository, commit):
             await self._submit(repository, incremental=True)
@@ -281,6 +284,7 @@ class Scheduler:
             async with self._database.transaction() as connection:
                 submitted = await jobs.submit(connection, JOB, [job], submitted_by={"uid": jobs.SCHEDULER, "login": jobs.SCHEDULER})
                 if submitted.wakeups:
+                    # The submitted job is already one of the waiting jobs, so no further job is added.
                     await job_queues.require_capacity(connection, job.namespace, added=0, limit=self._max_waiting_jobs)
         except TooManyWaitingJobs as error:
             self._submitted_commits.pop(repository.uid, None)

@@ -48,7 +48,7 @@ class NotificationOutcomes:
 
 
 class NotificationBound:
-    """Bound on the waiting notifications of one organization. The oldest are deleted."""
+    """Bound on the waiting notifications of each organization: all but the newest ``keep`` are deleted."""
 
     def __init__(self, database: Database, *, keep: int) -> None:
         self._database = database

@@ -96,7 +96,7 @@ class NotificationSender:
 
     async def _deliver(self, notification: ClaimedNotification) -> None:
         """Make one attempt and record its outcome."""
-        event = log.bind(
+        bound_log = log.bind(
             **{notification.subject_kind: notification.name},
             namespace=notification.namespace,
             receiver=notification.receiver,
@@ -108,16 +108,16 @@ class NotificationSender:
             retry_after = self._retry_after(notification, error)
             outcome = "given_up" if retry_after is None else "failed"
             metrics.notifications.labels(receiver=notification.receiver, outcome=outcome).inc()
-            event.info("notification_not_delivered", error=error.message, is_last=retry_after is None)
+            bound_log.info("notification_not_delivered", error=error.message, is_last=retry_after is None)
             with suppress(Unavailable):
                 async with self._database.transaction() as connection:
                     await notifications.record_failure(connection, notification, error=error.message, retry_after=retry_after)
             return
         except Exception:  # noqa: BLE001 - the lease expires, and the attempt is repeated
-            event.exception("notification_not_delivered")
+            bound_log.exception("notification_not_delivered")
             return
         metrics.notifications.labels(receiver=notification.receiver, outcome="delivered").inc()
-        event.info("notification_delivered")
+        bound_log.info("notification_delivered")
         with suppress(Unavailable):
             async with self._database.transaction() as connection:
                 await notifications.record_delivery(connection, notification)
@@ -131,7 +131,7 @@ class NotificationSender:
             raise SourceFailed(f"the {notification.receiver} did not accept the notification within {_ATTEMPT_SECONDS:g} s") from error
 
     def _retry_after(self, notification: ClaimedNotification, error: DashwrightError) -> timedelta | None:
-        """Return the time until the next attempt, which doubles with each one, or None after the last."""
+        """Return the time until the next attempt, which doubles with each attempt; None after the last attempt."""
         if isinstance(error, Gone):
             return None
         delay = min(_MAX_DELAY, _FIRST_DELAY * 2 ** min(notification.attempts - 1, 20))

@@ -21,7 +21,10 @@ class WebhookTarget:
     secret_field: str  #: Field by which the secret is set.
 
     def signing_key(self, cipher: SecretCipher) -> bytes:
-        """Return the key of the signatures. Raises BadRequest without a secret, and SecretUnreadable."""
+        """Return the key of the signatures.
+
+        Raises BadRequest for a missing or damaged secret, and SecretUnreadable for a secret that was sealed under another key.
+        """
         try:
             sealed = base64.b64decode(self.secret or "")
             if not sealed:

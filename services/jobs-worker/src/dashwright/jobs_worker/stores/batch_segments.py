@@ -23,7 +23,7 @@ class ClaimedSegment:
     batch: uuid.UUID
     number: int  #: Index of the first item, divided by ``SEGMENT_ITEMS``.
     claim: uuid.UUID  #: Random id of the claim.
-    object: str | None  #: Path of the object of an earlier version, or None.
+    object: str | None  #: Path of the object that was stored for the segment before, or None.
     retries: int  #: Number of retries of the batch at the time of the claim.
 
 

@@ -24,7 +24,7 @@ class ExportRow:
     title: str
     #: Empty at the root.
     folder: str
-    #: Only a folder can be managed: exported objects may be in it. Other managed objects are not listed.
+    #: ``True`` for a managed folder. It is listed because exported objects may be in it; other managed objects are not listed.
     is_managed: bool
     #: Description of a folder; None for other kinds.
     description: str | None = None
@@ -87,9 +87,10 @@ async def objects(connection: Connection, namespace: str, *, folder_names: Seque
 async def versions(
     connection: Connection, uid_generations: Sequence[tuple[uuid.UUID, int]], *, include_older: bool
 ) -> Sequence[VersionRow]:
-    """Return the bodies of objects by uid, for each object the oldest generation first. There must be at least one pair in the argument.
+    """Return the bodies of objects by uid, for each object the oldest generation first.
 
-    ``uid_generations`` are pairs of uid and generation. With ``include_older`` all earlier stored generations are returned, too.
+    ``uid_generations`` has at least one pair of uid and generation. With ``include_older`` all earlier stored generations are returned,
+    too.
     """
     uids, generations = zip(*uid_generations, strict=True)
     return [VersionRow(**row) for row in await connection.fetch(_sql.versions, uids, generations, include_older)]

@@ -29,7 +29,7 @@ async def list_batches(connection: Connection, *, limit: int) -> Sequence[uuid.U
 
 
 async def try_lock(connection: Connection, batch: uuid.UUID) -> bool:
-    """Make the transaction the only one that sends results of a batch. Return False if there is another."""
+    """Make the transaction the only one that sends results of a batch. Return False if another one sends them."""
     return bool(await connection.fetchval(_sql.try_lock, batch))
 
 

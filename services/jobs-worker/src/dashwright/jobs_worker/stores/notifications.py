@@ -1,4 +1,4 @@
-"""Delivery of the notifications in the outbox. Each has one row per receiver, which is claimed for one attempt at a time.
+"""Delivery of the notifications in the outbox. Each notification has one row per receiver, which is claimed for one attempt at a time.
 
 A batch may be deleted while its notifications are delivered. Recording the outcome of a delivery then deletes its row. The row of a
 notification of a repository is deleted after the outcome of its last attempt was written to the status of the repository.
@@ -44,7 +44,7 @@ class ClaimedNotification:
 class NotificationOutcome(NamedTuple):
     """Outcome of the notification that a batch has ended. A batch ends again after a retry."""
 
-    delivered_at: datetime | None  #: When the last receiver accepted it. None if one did not.
+    delivered_at: datetime | None  #: When the last receiver accepted it; None if a receiver has not accepted it.
     error: str | None  #: Errors of the last attempts that failed.
 
 
@@ -58,7 +58,7 @@ class AttemptOutcome:
     target: str  #: Name of the receiver.
     attempted_at: datetime
     delivered_at: datetime | None  #: None if the receiver did not accept the event.
-    error: str | None  #: Why it did not.
+    error: str | None  #: Why the receiver did not accept the event; None if it did.
 
 
 @dataclass(frozen=True, slots=True)

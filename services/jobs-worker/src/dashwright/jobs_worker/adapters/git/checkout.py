@@ -24,6 +24,7 @@ from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_size
 from dashwright.jobs_worker.domain.objects import Difference, Entry, File, LastChange
 
 MAX_ENTRIES: Final = 50_000
+"""Default limit on files and directories together."""
 
 _MIN_FILES_AHEAD: Final = 200
 """Minimum number of files for which reading ahead saves more time than starting git takes."""
@@ -125,7 +126,7 @@ class GitCheckout:
 
         Returns None if
 
-        - that commit is unknown here (the branch was rewritten), is not an ancestor, or differs by more than the limit;
+        - ``base_commit`` is unknown here (the branch was rewritten), is not an ancestor, or differs in more files than the limit;
         - a symlink or submodule was added or removed: it may replace a directory, whose stored objects the difference does not contain;
         - one of ``extra_paths`` is neither found nor among the deleted files: its name is not UTF-8.
         """

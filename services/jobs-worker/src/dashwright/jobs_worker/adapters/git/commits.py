@@ -71,8 +71,8 @@ async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: BranchChang
     """Make the commits, push them and return the last one; the commit of ``base`` if nothing differs from it.
 
     The push takes two requests to the host. Two to four requests precede it if the branch is not the repository's own or the mirror lacks
-    ``base``. Raises Conflict if the branch is not at ``base``, what ``Remote.push`` raises, NotFound for a missing file to delete, and
-    BadRequest for edits that do not fit the tree.
+    ``base``. Raises Conflict if the branch is not at ``base``, NotFound for a missing file to delete, BadRequest for edits that do not fit
+    the tree, and the errors of ``Remote.push``.
     """
     async with mirrors.locked(uid) as mirror_path:
         return await mirrors.with_repair(mirror_path, lambda: _commit(mirrors, mirror_path, remote, change))

@@ -183,7 +183,7 @@ def _ssh_error(stderr: str) -> DashwrightError | None:
 def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
     """Return the error for a failure of git as one sentence without secrets.
 
-    An error with a status below 500 is one that the owner of the repository can correct.
+    The owner of the repository can correct an error with a status below 500.
     """
     ssh_error = _ssh_error(stderr)
     if ssh_error is not None:

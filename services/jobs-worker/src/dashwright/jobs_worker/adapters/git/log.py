@@ -14,6 +14,8 @@ from dashwright.jobs_worker.adapters.git.damage import mark_damaged
 from dashwright.jobs_worker.adapters.git.mirrors import Commit
 
 MAX_ITEMS: Final = 1000
+"""Limit on the commits of one history."""
+
 _MAX_EXAMINED_COMMITS: Final = 100_000
 _MAX_MESSAGE_CHARACTERS: Final = 10_000
 _MAX_NAME_CHARACTERS: Final = 200

@@ -26,7 +26,7 @@ def limited_command() -> str:
 
 
 def allowed_bytes(limit_files: Sequence[Path]) -> int:
-    """Return the allocated bytes that one git program may have. ``limit_files`` have the memory limit of the container, if there is one."""
+    """Return how many bytes one git program may allocate. ``limit_files`` contain the memory limit of the container, if it has one."""
     limits = [limit // _CONTAINER_SHARE for path in limit_files if (limit := _limit(path)) is not None]
     return min([_MAX_BYTES, *limits])
 

@@ -61,7 +61,8 @@ class Mirrors:
     async def fetch(self, uid: str, remote: Remote, branch: str) -> "Commit | None":
         """Fetch a branch (empty: the host's default) and return its newest commit; None if the repository has no commit yet.
 
-        It sends at most four requests to the host. Raises what ``Remote.run`` raises, NotFound for a deleted branch, and TooLarge.
+        It sends at most four requests to the host. Raises NotFound for a deleted branch, TooLarge if the mirror exceeds ``max_bytes``, and
+        the errors of ``Remote.run``.
         """
         async with self.locked(uid) as mirror_path:
             return await self.fetch_locked(mirror_path, remote, branch)
@@ -102,7 +103,7 @@ class Mirrors:
             is_new = True
 
     async def fetch_pull_request(self, uid: str, remote: Remote, number: int, reference: str) -> "Commit":
-        """Return the newest commit of a pull request, which has this reference at the host. Raises what ``fetch`` raises."""
+        """Return the newest commit of a pull request, to which ``reference`` points at the host. Raises the errors of ``fetch``."""
         async with self.locked(uid) as mirror_path:
             return await self.with_repair(mirror_path, lambda: self._fetch_pull_request(mirror_path, remote, number, reference))
 
@@ -140,7 +141,7 @@ class Mirrors:
         return self.root
 
     async def keep_only(self, uids: Sequence[str]) -> int:
-        """Delete the mirrors of all other repositories, collect garbage in the remaining ones, and return the number of deleted mirrors."""
+        """Delete the mirrors of repositories not in ``uids``, and return how many were deleted. Collect garbage in the other mirrors."""
         mirror_names = {_mirror_name(uid) for uid in uids}
         deleted_count = 0
         for mirror_path in [mirror_path for mirror_path in self.ensure_root().iterdir() if mirror_path.is_dir()]:
@@ -217,7 +218,7 @@ class Mirrors:
     async def within_size_limit(self, mirror_path: Path, work: Coroutine[None, None, Result]) -> Result:
         """Return the result of ``work`` while watching the size of the mirror: hosts do not announce how large a repository is.
 
-        Raises TooLarge.
+        Raises TooLarge if the mirror exceeds ``max_bytes``.
         """
         task = asyncio.ensure_future(work)
         try:

@@ -24,8 +24,10 @@ from dashwright.jobs_worker.adapters.git.ssh import SshAccess, ssh_settings
 from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, retry_after
 
 MAX_BRANCHES: Final = 10_000
+"""Limit on the branches of a repository that are read."""
 
 _MAX_LISTED_BRANCHES: Final = 3
+"""Limit on the branches that an error lists."""
 
 _BASIC_AUTH_USER: Final = "x-access-token"
 """The user name for a token, which is sent as a password. Most hosts accept any name, and some require this one."""
@@ -97,7 +99,8 @@ class Remote:
     async def run(self, *arguments: str, directory: Path, settings: Mapping[str, str] | None = None) -> bytes:
         """Run a command that talks to the host and return its output.
 
-        Raises the error that ``error_for`` returns for a failure, and BadRequest for a forbidden host.
+        Raises the error that ``failures.error_for`` returns for a failure (Forbidden, NotFound, BadRequest, TooLarge or SourceFailed),
+        BadRequest for a forbidden host, and TooManyRequests while the host must not be called.
         """
         try:
             return await self._run(*arguments, directory=directory, settings=settings or {})
@@ -108,7 +111,7 @@ class Remote:
         """Move a branch to a commit if the branch is at the commit ``expected_head``; if ``expected_head`` is empty, create the branch.
 
         It sends two requests to the host. Raises Conflict if the branch is at another commit, BadRequest if the host rejects the change,
-        and what ``run`` raises: after a SourceFailed the push may have succeeded.
+        and the errors of ``run``. After a SourceFailed the push may have succeeded.
         """
         # The lease rejects the push if the branch has moved since it was read: another writer's commits are never lost.
         lease, change = f"--force-with-lease=refs/heads/{branch}:{expected_head}", f"{commit}:refs/heads/{branch}"
@@ -172,9 +175,9 @@ class Remote:
     async def _run_connected(
         self, address: GitAddress, ip_addresses: Sequence[Address], arguments: Sequence[str], directory: Path, settings: Mapping[str, str]
     ) -> bytes:
-        """Run a command, without the first IP address if that one cannot be reached.
+        """Run a command, and repeat it without the first IP address while that address cannot be reached.
 
-        The ssh program takes one address, and libcurl waits for minutes before it tries the second one.
+        The ssh program accepts only one address, and libcurl waits for minutes before it tries the second one.
         """
         for first in range(len(ip_addresses) - 1):
             try:
@@ -262,7 +265,7 @@ class Remote:
         return await asyncio.to_thread(_commit_of, stdout, reference)
 
     async def _read_reference(self, references: ReferenceReader, url: str, reference: str) -> str | None:
-        """Return the commit of a reference. Raises UnexpectedReferences if the git program must read it, and what ``run`` raises."""
+        """Return the commit of a reference. Raises UnexpectedReferences if the git program must read it, BadRequest and TooManyRequests."""
         ip_addresses = await self._charged(1)
         authorization = f"Basic {self._credentials()}" if self.token else ""
         try:

@@ -27,7 +27,7 @@ _TIMEOUT_SECONDS: Final = 30.0
 _FIRST_ERROR_STATUS: Final = 300
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MAX_HOPS: Final = 3
-"""Limit on the requests of a chain of redirects."""
+"""Limit on the requests that one chain of redirects may cause, including the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,15 @@ class HostClient:
 
         A GET follows redirects to other paths of the same repository.
 
-        Raises BadRequest if requests to the host are forbidden or the host rejects the request, Forbidden, NotFound, Conflict,
-        TooManyRequests while requests to the host are paused, and SourceFailed if it fails, does not respond in time or does not send JSON.
+        Raises BadRequest if requests to the host are forbidden or the host rejects the request, TooManyRequests while requests to the host
+        are paused, and SourceFailed if the host fails, does not respond in time or does not send JSON. A response with status 401 or 403 is
+        raised as Forbidden, 404 or 410 as NotFound, and 409 as Conflict.
         """
         url = URL(f"{api.root}/{path}".rstrip("/"), encoded=True).with_query(query or {})
         return await self._request(method, api, url, None if body is None else orjson.dumps(body))
 
     async def follow(self, api: Api, link: str) -> ApiResponse:
-        """Send a GET to a link of an earlier response. Raises SourceFailed for a link that leaves the repository, and as ``request``."""
+        """Send a GET to a link of an earlier response. Raises SourceFailed for a link that leaves the repository, and like ``request``."""
         url = api.inner_url(link)
         if url is None:
             raise SourceFailed("the git host's API names a next page at another address")
@@ -88,7 +89,8 @@ class HostClient:
     async def probe(self, url: URL, namespace: str) -> tuple[int, Any]:
         """Send a GET without a token, and return the status and the parsed JSON of the response; None for other content.
 
-        Raises BadRequest if requests to the host are forbidden, TooManyRequests while they are paused, and SourceFailed if it fails.
+        Raises BadRequest if requests to the host are forbidden, TooManyRequests while requests are paused, and SourceFailed if the host
+        fails.
         """
         await self._charge(url, namespace)
         try:

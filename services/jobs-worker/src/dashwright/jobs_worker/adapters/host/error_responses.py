@@ -56,7 +56,7 @@ def retry_after(response: ErrorResponse) -> float | None:
 def error_for(response: ErrorResponse, secrets: Sequence[str] = ()) -> DashwrightError:
     """Return the error for a response as one sentence without secrets.
 
-    An error with a status below 500 is one that the owner of the repository can correct, or that passes (429).
+    The owner of the repository can correct an error with a status below 500, except 429, which ends by itself.
     """
     detail = f" ({_redacted(_message(response), secrets)})" if _message(response) else ""
     match response.status:

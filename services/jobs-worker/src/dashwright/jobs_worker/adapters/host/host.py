@@ -118,6 +118,7 @@ class RestHost:
                 "POST", api, description.path.format(commit=status.commit), body=status_body(api.host, repository.name, status)
             )
         except BadRequest as error:
+            # Some hosts reject a status that the commit has already.
             if not description.unchanged or description.unchanged not in error.message:
                 raise
 

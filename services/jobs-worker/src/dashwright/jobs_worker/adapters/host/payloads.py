@@ -93,7 +93,10 @@ def status_body(host: Host, repository: str, status: CommitStatus) -> dict[str, 
 
 
 def hook_of(host: Host, data: Any) -> Hook:
-    """Return a webhook. An event is subscribed if all of the host's events for it are. Raises SourceFailed if members are missing."""
+    """Return a webhook. Raises SourceFailed if members are missing.
+
+    An event counts as subscribed if the webhook receives all of the host's own events for it.
+    """
     description, reader = host.hooks, MemberReader(data)
     names = member_of(data, description.event_list) if description.event_list else None
     if description.event_list and not isinstance(names, list):

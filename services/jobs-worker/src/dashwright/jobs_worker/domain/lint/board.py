@@ -230,6 +230,7 @@ def _target(
 ) -> Target:
     source = query_source if query_source != SourceReference() else panel_source
     source_type = EXPRESSION if is_expression(source) else source.type or source_types.get(source.variable, "")
+    # The type, like the uid, may be written as the variable that chooses the data source.
     return Target(index, string_at(query, "refId"), source_types.get(variable_in(source_type), source_type), query, pointer)
 
 

@@ -106,7 +106,7 @@ class _Scanner:
         next_word = self._tokens[self._position][1].lower() if self._position < len(self._tokens) else ""
         if next_word == "(" or next_word in _AGGREGATION_CLAUSES or word.lower() in _KEYWORDS or previous_name.lower() == "offset":
             return False
-        # A variable alone may be a number.
+        # A variable may be a metric or a number: only the braces of a selector show that it is a metric.
         return next_word == "{" or not word.startswith(("$", "[["))
 
     def _skip(self, sign: str) -> bool:
@@ -116,7 +116,7 @@ class _Scanner:
         return is_next
 
     def _take_until(self, sign: str) -> str:
-        """Skip the tokens up to and including the next ``sign``, and return those before ``sign``, joined."""
+        """Skip the tokens up to and including the next ``sign``, and return the joined text of the tokens before it."""
         words = []
         while self._position < len(self._tokens) and not self._skip(sign):
             words.append(self._tokens[self._position][1])

@@ -51,7 +51,7 @@ def counters_are_rated(board: Board) -> Iterator[Finding]:
 
 
 def label_matcher(label: str) -> Rule:
-    """Return the rule that every selector matches ``label`` against the dashboard variable of the same name."""
+    """Return the rule that each selector has a matcher of ``label`` with the variable of the same name, such as ``job=~"$job"``."""
 
     def check(board: Board) -> Iterator[Finding]:
         for panel, target in _prometheus_targets(board):
