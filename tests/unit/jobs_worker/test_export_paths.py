@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.jobs_worker.domain.export import Directories, ExportItem, choose_path, file_names, may_replace, path_fault, slug
+from dashwright.jobs_worker.domain.export import Directories, ExportItem, candidate_paths, choose_path, may_replace, path_fault, slug
 from dashwright.jobs_worker.domain.objects import Key
 
 TITLES = st.one_of(
@@ -73,7 +73,7 @@ def test_the_oldest_of_objects_with_one_title_has_the_plain_path() -> None:
 
 
 def test_a_dashboard_without_a_slug_has_a_file_named_by_its_name() -> None:
-    assert next(file_names(dashboard("abc", "***"), "d/")) == "d/abc.json"
+    assert next(candidate_paths(dashboard("abc", "***"), "d/")) == "d/abc.json"
 
 
 def test_paths_of_other_files_are_not_used() -> None:

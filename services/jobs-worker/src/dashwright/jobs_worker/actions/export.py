@@ -27,8 +27,8 @@ from dashwright.jobs_worker.domain.export import (
     Directories,
     ExportItem,
     HistoryVersion,
+    candidate_paths,
     choose_path,
-    file_names,
     path_fault,
 )
 from dashwright.jobs_worker.domain.file_forms import check_size
@@ -225,7 +225,7 @@ def _spool_versions(
                 check_size(len(body), max_file_bytes)
             except DashwrightError as fault:
                 if version.generation == item.generation:
-                    export_set.faults.append(_error_result(item.key, next(file_names(item, directory)), fault.message))
+                    export_set.faults.append(_error_result(item.key, next(candidate_paths(item, directory)), fault.message))
                     break
                 continue
             export_set.spooled_bytes += len(body)
@@ -291,7 +291,7 @@ def _plan_files(export_set: _ExportSet, branch_files: BranchFiles, spool: Spool,
         try:
             path = choose_path(item, directory, used_paths, is_free, export_set.fault_at)
         except BadRequest as fault:
-            plan.results.append(_error_result(item.key, next(file_names(item, directory)), fault.message))
+            plan.results.append(_error_result(item.key, next(candidate_paths(item, directory)), fault.message))
             continue
         plan.paths_by_uid[item.uid] = path
         existing_file = branch_files.file(path)

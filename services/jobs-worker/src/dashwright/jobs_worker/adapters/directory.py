@@ -282,7 +282,7 @@ def _fault_message(subject: str, fault: OSError) -> str:
     """Return why this file or directory cannot be read. Raises SourceFailed if the disk or the worker is at fault."""
     if fault.errno in _SHORTAGE_ERRORS:
         raise SourceFailed(
-            f"{subject} cannot be read: {os.strerror(fault.errno)}; give the worker more, or fewer concurrent jobs"
+            f"{subject} cannot be read: {os.strerror(fault.errno)}; raise this limit for the worker, or let it run fewer jobs concurrently"
         ) from fault
     if fault.errno in _DISK_ERRORS:
         raise SourceFailed(f"{subject} cannot be read: {os.strerror(fault.errno)}; check the disk or mount") from fault

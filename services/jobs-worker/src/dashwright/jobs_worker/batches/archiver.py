@@ -84,7 +84,7 @@ class BatchArchiver:
             await batch_segments.record_stored(connection, uid)
 
     async def _store_segment(self, segment: ClaimedSegment) -> None:
-        """Write the object of a claimed segment and record it. After an error, such as SegmentLost, the claim ends."""
+        """Write the object of a claimed segment and record it. Raises SegmentLost. After any error the claim ends."""
         path = f"{segment.batch}/{segment.number:06}-{secrets.token_hex(8)}.ndjson.gz"
         is_stored = False
         try:

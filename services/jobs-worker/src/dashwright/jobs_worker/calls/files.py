@@ -68,7 +68,7 @@ class AdapterFactories:
 
 @dataclass(frozen=True, slots=True)
 class _StoredState:
-    """A repository with its stored commit. Both are read before the files, so that the files are never older."""
+    """A repository with its stored commit. Both are read before the files, so that the files are at least as new as this state."""
 
     repository: Repository
     stored_commit: StoredCommit
@@ -330,7 +330,7 @@ async def _recomputed_decision(
 async def _recomputed_edits(
     context: ChangeContext, parent_checkout: Checkout | None, committed_checkout: Checkout, request: EditRequest
 ) -> list[Edit]:
-    """Return the edits, recomputed on the parent of ``committed_checkout``; none if ``committed_checkout`` contains a different edit."""
+    """Return the edits, recomputed on the parent of ``committed_checkout``; empty if ``committed_checkout`` contains a different edit."""
     with suppress(BadRequest, Conflict, NotFound):
         edits = await edits_of(context, parent_checkout, request)
         if await files_match(committed_checkout, edits):

@@ -146,7 +146,7 @@ class Directories:
         return frozenset(folder_names)
 
 
-def file_names(item: ExportItem, directory: str) -> Iterator[str]:
+def candidate_paths(item: ExportItem, directory: str) -> Iterator[str]:
     """Yield the paths that an object's file may have, the preferred one first."""
     stem = slug(item.title) or item.key.name[:_MAX_SUFFIX_CHARACTERS]
     return (f"{directory}{name}.json" for name in _distinct_names(stem, item.key.name))
@@ -197,7 +197,7 @@ def choose_path(
 
     ``is_free`` returns whether no other object has a file at a path. ``fault_at`` returns why a path is unusable, or an empty string.
     """
-    for path in file_names(item, directory):
+    for path in candidate_paths(item, directory):
         if fault := fault_at(path):
             raise BadRequest(fault)
         if path.casefold() not in used_paths and is_free(path):

@@ -26,10 +26,10 @@ _ADVICE: Final = "sync the repository, then read the object again and repeat the
 
 
 async def edits_of(context: ChangeContext, checkout: Checkout | None, request: EditRequest) -> list[Edit]:
-    """Return the edits that write an object into its file; none if the file has that content already.
+    """Return the edits that write an object into its file; an empty list if the file has that content already.
 
     Raises Conflict if the file has changed since the last sync, AlreadyExists if another file is at the new path, BadRequest for a folder
-    of another repository, and what ``ResourceReader.read`` raises.
+    of another repository, and Invalid or TooLarge, like ``ResourceReader.read``, if the edited content cannot be stored.
     """
     try:
         file = await read_file(checkout, request.path)

@@ -61,7 +61,7 @@ def file_tree(tree: Any, namespace: str, make_suffix: Callable[[], str]) -> Any:
 
 
 def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, with_name: bool) -> Any:
-    """Return a file's tree with an edited object in the form of the file, keys in their present order.
+    """Return the tree of a file after an edit of its object. The file keeps its form and the order of its keys.
 
     With ``with_name`` the file contains the object's name, because the path would give the object another name.
     """
