@@ -37,7 +37,7 @@ from dashwright.jobs_worker.ports import Checkout, DocumentStore, Host, Progress
 log = structlog.get_logger()
 
 MAX_LINTED_FILES: Final = 100
-"""Limit on the dashboards of a pull request that are linted. For the others the report says only whether they can be stored."""
+"""Limit on the dashboards of a pull request that are linted. For further ones the report says only whether they can be stored."""
 
 _EFFECTS: Final = {PlannedAction.CREATE: Effect.CREATE, PlannedAction.UPDATE: Effect.UPDATE, PlannedAction.DELETE: Effect.DELETE}
 

@@ -38,7 +38,7 @@ from dashwright.jobs_worker.domain.objects import (
 from dashwright.jobs_worker.ports import Overtaken
 
 _BATCH_SIZE = 200
-"""Number of writes that one statement stages."""
+"""Number of objects that one statement stages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def document_of(reader: ResourceReader, path: str, body: bytes, key: Key) -> tup
 
 
 def _read_document(reader: ResourceReader, path: str, text: str, document: YamlDocument, *, names_lines: bool) -> Resource:
-    """Return the resource of a document. With ``names_lines`` the lines in errors are those of the file."""
+    """Return the resource of a document. With ``names_lines``, errors name the lines of the file, not of the document."""
     named_reader = replace(reader, needs_names=True)
     try:
         return named_reader.read_text(path, document.content(text))

@@ -41,7 +41,7 @@ class PullRequest:
     base: str
     #: Name of the branch with the changes.
     head: str
-    #: Hash of the newest commit, or the beginning of it.
+    #: Hash of the newest commit, abbreviated by some hosts.
     head_commit: str
     #: ``True`` if the head is a branch of another repository, which cannot be fetched by name.
     is_from_fork: bool

@@ -15,7 +15,7 @@ PROVISIONING_ACTOR: Final = "access-policy:provisioning"
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A stored repository, with what jobs and calls need of it."""
+    """The members of a stored repository that jobs and calls need."""
 
     namespace: str
     name: str

@@ -1,1 +1,1 @@
-"""Background work that keeps the system in order, one module each. Several workers may do each of it concurrently."""
+"""Background work that keeps the system in order, one module each. Several workers may do the same work concurrently."""

@@ -24,7 +24,7 @@ _MESSAGE_ID_RETENTION = timedelta(days=1)
 _EXPIRED_NAME_RETENTION = timedelta(days=7)
 _PICTURE_RETENTION = timedelta(days=30)
 _HOST_BUDGET_RETENTION: Final = timedelta(hours=1)
-#: Maximum number of rows that one transaction deletes. It holds the locks of the organizations of deleted jobs.
+#: Maximum number of rows that one transaction deletes, since it holds the locks of the organizations of deleted jobs.
 _BATCH_SIZE: Final = 500
 
 

@@ -83,7 +83,10 @@ class ClaimLimits:
 
 
 async def add(connection: Connection, notification: Notification) -> None:
-    """Store the notification that a batch has ended, and delete those of earlier ends. Call this in the transaction that ends the batch."""
+    """Store the notification that a batch has ended, and delete the notifications of its earlier ends, before retries.
+
+    Call this in the transaction that ends the batch.
+    """
     await connection.execute(_sql.delete_earlier, notification.subject)
     await outbox.add(connection, notification)
 

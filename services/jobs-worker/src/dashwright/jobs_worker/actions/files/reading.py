@@ -107,7 +107,7 @@ async def _object_view(context: ChangeContext, planned_sync: PlannedSync, checko
 
 
 async def lint_object(context: ChangeContext, checkout: Checkout, write: Write | None) -> Sequence[Issue]:
-    """Return the lint issues of a dashboard and those of the lint configuration; none for other objects. Raises SourceFailed."""
+    """Return the lint issues of a dashboard and those of the lint configuration; none for another object. Raises SourceFailed."""
     if write is None or write.key.resource != DASHBOARD.plural:
         return []
     spec = await asyncio.to_thread(object_tree, write.spec)

@@ -16,7 +16,7 @@ class Finding:
     panel: str | None = None
     #: Index of a query in the panel; None for the whole panel.
     target: int | None = None
-    #: JSON pointer into the spec, empty for all of it.
+    #: JSON pointer into the spec, empty for the whole spec.
     pointer: str = ""
 
 

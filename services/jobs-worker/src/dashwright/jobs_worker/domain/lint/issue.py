@@ -16,7 +16,7 @@ class Issue:
     severity: LintSeverity
     rule: str
     message: str
-    #: JSON pointer into the dashboard's spec, empty for all of it; None for an issue of the configuration.
+    #: JSON pointer into the dashboard's spec, empty for the whole spec; None for an issue of the configuration.
     pointer: str | None = None
 
 
