@@ -33,7 +33,7 @@ async def run_to_end(service: Service, *, seconds: float = 20) -> tuple[int, lis
     ],
 )
 async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong_settings: dict[str, str]) -> None:
-    """A service with wrong settings ends with status 2, after one line for each of them, and without a stack.
+    """A service with wrong settings ends with status 2, after one line for each of them, and without a traceback.
 
     ``tests/unit/process/test_wrong_settings.py`` has further settings.
     """

@@ -105,7 +105,7 @@ async def test_a_full_group_closes_all_its_queues(database: Database) -> None:
         assert await wrong_counters(database) == []
 
 
-async def test_the_plan_of_the_number_of_waiting_jobs_is_kept(database: Database) -> None:
+async def test_the_plan_of_the_count_of_waiting_jobs_is_cached(database: Database) -> None:
     """The plan of the statement is cached, because each submission runs it, and planning takes longer than running."""
     async with database.connection() as connection:
         for _ in range(10):

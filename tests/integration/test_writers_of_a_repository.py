@@ -55,7 +55,7 @@ async def title_of(store: DatabaseObjectStore) -> str:
     return next((item.title for item in await store.managed("default", "r")), "0")
 
 
-async def number_writes(text: str) -> AsyncIterator[Change]:
+async def counter_write(text: str) -> AsyncIterator[Change]:
     annotations = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "counter.json"}
     spec = orjson.dumps({"title": text})
     yield Write(COUNTER, DASHBOARD.kind, DASHBOARD.version, Extract(text), "", spec, is_new=True, annotations=annotations)
@@ -71,7 +71,7 @@ async def count_up(database: Database, repository: Repository, times: int, pause
         for _ in range(pauses.randrange(3)):
             await asyncio.sleep(0)
         try:
-            await store.apply("default", number_writes(body), Snapshot())
+            await store.apply("default", counter_write(body), Snapshot())
             writes += 1
         except Overtaken:
             continue
@@ -88,7 +88,7 @@ async def test_no_write_is_lost(database: Database, repository: Repository, seed
 
 
 class ChangingTree(MemoryCheckout):
-    """A folder that another writer changes and stores while it is listed, a given number of times."""
+    """A checkout in which another writer changes the file and stores its dashboard during each of the first ``times`` listings."""
 
     def __init__(self, database: Database, repository: Repository, times: int) -> None:
         super().__init__({})
@@ -103,7 +103,7 @@ class ChangingTree(MemoryCheckout):
             self.files = {"counter.json": dashboard_file("counter", str(self.times))}
             edition_before = await edition_of(self._database, self._repository)
             other = DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=self._repository, edition=edition_before)
-            await other.apply("default", number_writes(str(self.times)), Snapshot())
+            await other.apply("default", counter_write(str(self.times)), Snapshot())
         return entries_of_tree
 
 

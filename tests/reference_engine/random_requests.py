@@ -82,7 +82,7 @@ def _math_reference(ref_id: str) -> st.SearchStrategy[Tokens]:
 
 
 def _compound(parts: st.SearchStrategy[Tokens]) -> st.SearchStrategy[Tokens]:
-    """Return longer expressions without additional parentheses, so that precedence matters."""
+    """Return longer expressions whose operands get no parentheses automatically, so that precedence matters."""
     return st.one_of(
         st.builds(lambda left, symbol, right: [*left, symbol, *right], parts, st.sampled_from(_OPERATORS), parts),
         parts.map(lambda inside: ["(", *inside, ")"]),
@@ -137,7 +137,7 @@ def math(draw: st.DrawFn, context: Context) -> Json:
 
 @st.composite
 def reduce(draw: st.DrawFn, context: Context) -> Json:
-    name = _ref_id(draw, context, ["series", "series", "number"])
+    name = _ref_id(draw, context, ["series", "number"])
     settings = draw(
         st.sampled_from(
             [None, {"mode": "dropNN"}, {"mode": "replaceNN", "replaceWithValue": 7}, {"mode": "replaceNN", "replaceWithValue": -0.5}]

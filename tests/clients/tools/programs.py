@@ -1,4 +1,4 @@
-"""Runs of the cases of tools against one gateway, each with the credentials of a service account."""
+"""Runs of the cases of each tool, against a gateway of its own and with the token of a service account."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack

@@ -27,7 +27,7 @@ class OpenWatch:
         """Return the next event; None at the end."""
         async with asyncio.timeout(_PATIENCE):
             line = await self.response.content.readline(max_line_length=_LONGEST_LINE)
-        assert not line or line.endswith(b"\n"), "an event is whole, or the connection broke off"
+        assert not line or line.endswith(b"\n"), "the connection broke off within an event"
         return orjson.loads(line) if line else None
 
     async def next_event(self) -> tuple[str, str]:

@@ -31,7 +31,7 @@ TRUSTED = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
     ],
 )
 def test_the_last_untrusted_address_is_the_caller(peer: str | None, forwarded: Sequence[str], caller: str) -> None:
-    """Proxies append addresses, so the caller is the last one that is not a trusted proxy.
+    """Proxies append addresses, so the caller is the last one that is not a trusted proxy, or the first one if all are trusted.
 
     Earlier ones may be sent by the client itself. The caller is unknown (``""``) if a trusted proxy names none, or an invalid address.
     """

@@ -42,7 +42,7 @@ def test_a_token_expires_as_requested(seconds: int, limits: LifeLimits, end: int
         (61, LifeLimits(max_seconds=60, max_days=2)),
     ],
 )
-def test_a_lifetime_above_the_limit_is_rejected(seconds: int, limits: LifeLimits) -> None:
+def test_an_invalid_lifetime_is_rejected(seconds: int, limits: LifeLimits) -> None:
     """With a maximum lifetime, a token without expiry is rejected."""
     with pytest.raises(BadRequest):
         token_expiry(seconds, NOW, limits)

@@ -63,7 +63,7 @@ class Feed:
     #: A version of the sequence, read before ``locked_namespaces``.
     sampled_version: int | None = None
     locked_namespaces: frozenset[str] | None = None
-    #: The sample, after the stream has read everything that was visible after it was taken.
+    #: The sampled version and locked namespaces, once the stream has read all changes that were visible when the locks were read.
     settled: tuple[int, frozenset[str]] | None = None
     watcher: Watcher | None = None
 
@@ -173,7 +173,7 @@ def test_each_change_is_received_once_and_in_order() -> None:
     """With a lock for each namespace and reads by snapshot, no order of steps breaks an invariant."""
     search = explore(Feed())
     assert search.violation is None
-    # The search has not ended early: the model has far more states than an error in it would leave.
+    # An error in the model that prevents steps would leave far fewer states.
     assert search.states > 100_000
 
 
@@ -183,6 +183,9 @@ def test_each_change_is_received_once_and_in_order() -> None:
     [("table", "version", True), ("table", "snapshot", True), ("namespace", "version", False), ("nothing", "snapshot", False)],
 )
 def test_the_model_finds_what_the_other_designs_break(lock_scope: LockScope, read_method: ReadMethod, is_correct: bool) -> None:
-    """One lock for all namespaces is correct, too. Without it, reads by version, and writers without a lock, lose changes."""
+    """One lock for all namespaces is correct, too.
+
+    Reads by version lose changes even with a lock per namespace, and reads by snapshot lose changes without a lock.
+    """
     violation = explore(Feed(lock_scope, read_method)).violation
     assert (violation is None) == is_correct, violation

@@ -1,4 +1,4 @@
-"""Fixture that gives each test a repository on a git server, a jobs worker and a schedule."""
+"""Fixture that gives each test a repository on a git server, a jobs worker and a scheduler that the test runs."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -49,7 +49,7 @@ def test_without_panels_the_grid_is_empty(panels: Any) -> None:
     ],
 )
 def test_positions_are_whole_numbers(position: Any, expected: tuple[int, ...]) -> None:
-    """A position is truncated to exact whole numbers. Missing and invalid members have the size of 6 x 3 at the origin."""
+    """A position is truncated to exact whole numbers. Missing and invalid members become those of a panel of 6 x 3 at the origin."""
     layout = classic_to_elements({"panels": [{"id": 1, "gridPos": position}]}, EMPTY_CONTEXT)["layout"]
     item = layout["spec"]["items"][0]["spec"]
     assert tuple(item[name] for name in ("x", "y", "width", "height")) == expected
@@ -155,7 +155,7 @@ def test_panels_are_repeated(panel: dict[str, Any], expected: Any) -> None:
 
 
 def test_library_panels_are_references() -> None:
-    """An element of a library panel names it, and has none of the members of its panel."""
+    """The element of a library panel has the id, title and reference of the panel, and no other member such as ``type``."""
     spec = classic_to_elements(
         {"panels": [{"id": 4, "title": "Heat", "type": "stat", "libraryPanel": {"uid": "u", "name": 1}}]}, EMPTY_CONTEXT
     )

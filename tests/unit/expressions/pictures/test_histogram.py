@@ -34,7 +34,7 @@ def test_each_value_is_in_one_bucket_and_buckets_are_bounded(values: list[float]
     [({"bucketSize": 10}, [0, 10, 20, 30]), ({"bucketSize": "10", "bucketOffset": 5}, [-5, 5, 15, 25]), ({"bucketCount": 2}, [0, 20, 40])],
 )
 def test_buckets_have_the_configured_size_offset_or_number(options: dict[str, Any], edges: list[float]) -> None:
-    """A number of buckets gives the next round size, as in Grafana."""
+    """With ``bucketCount``, the size is the next round number above the range divided by the count, as in Grafana."""
     assert buckets(series(0, 3, 12, 24), **options).edges.tolist() == edges
 
 
@@ -56,7 +56,7 @@ def test_buckets_of_a_transformation_are_drawn_as_they_are() -> None:
 
 
 def test_labels_have_the_unit_and_the_legend_the_series() -> None:
-    """The horizontal axis has the unit of the values, the vertical one counts."""
+    """The labels of the horizontal axis have the unit of the values. Those of the vertical axis are counts."""
     all_texts = visible_texts(draw_panel("histogram", series(1, 25, name="a"), options={"bucketSize": 10}, defaults={"unit": "percent"}))
     assert all_texts[-5:] == ["0%", "10%", "20%", "30%", "a"]
     assert "1" in all_texts[:-5]

@@ -76,7 +76,7 @@ def test_rows_are_sorted_by_the_named_column(rule: dict[str, Any], order: list[s
 @pytest.mark.parametrize(
     ("custom", "anchor"), [({}, "end"), ({"align": "left"}, "start"), ({"align": "center"}, "middle"), ({"align": "auto"}, "end")]
 )
-def test_numbers_are_right_unless_aligned(custom: dict[str, Any], anchor: str) -> None:
+def test_numbers_are_aligned_right_by_default(custom: dict[str, Any], anchor: str) -> None:
     svg = svg_of(table(frames=(Frame([numbers("n", 1)]),), custom=custom))
     assert set(re.findall(r'text-anchor="(\w+)"', svg)) == {anchor}
 
@@ -281,7 +281,7 @@ def test_header_may_be_hidden_and_rows_higher() -> None:
 
 
 def test_series_become_rows_unless_the_panel_selects_one() -> None:
-    """Series become rows with a column for each label. All rows have the same time, so that times have milliseconds, as in Grafana."""
+    """Series become rows with a column for each label. Times that are close to each other have milliseconds, as in Grafana."""
     frames = (series(1, 2, host="a"), series(3, 4, host="b"))
     assert visible_texts(table(frames=frames))[:4] == ["time", "host", "Value", "1970-01-01 00:01:00.000"]
     assert visible_texts(table(frames=frames, options={"frameIndex": 1}))[:2] == ["time", "b"]

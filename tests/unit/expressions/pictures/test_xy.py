@@ -71,11 +71,11 @@ def test_limits_cut_the_axes() -> None:
     [
         ([], "No data"),
         ([Frame([numbers("x", None), numbers("y", 1)])], "No data"),
-        ([Frame([texts("t", "a"), numbers("y", 1)])], "two columns of numbers"),
+        ([Frame([texts("t", "a"), numbers("y", 1)])], "a column of numbers or times and one of numbers"),
     ],
 )
 def test_missing_columns_are_reported(panel_type: str, frames: list[Frame], reason: str) -> None:
-    """A chart without two columns of numbers shows a message."""
+    """A chart without columns for both axes shows a message."""
     with pytest.raises(NothingToDraw, match=reason):
         draw_panel(panel_type, *frames)
 

@@ -325,9 +325,9 @@ def test_settings_come_from_cells() -> None:
     [
         ("renameByRegex", {"regex": "/(/"}, "is invalid"),
         ("renameByRegex", {"regex": "(a+)+$" + "b" * 1000}, "shorten it"),
-        ("filterByValue", {"filters": [{"fieldName": "cpu", "config": {"id": "odd"}}]}, "unknown condition of values 'odd'"),
-        ("filterFields", {"include": {"id": "odd"}}, "unknown condition of fields 'odd'"),
-        ("filterFrames", {"include": {"id": "odd"}}, "unknown condition of frames 'odd'"),
+        ("filterByValue", {"filters": [{"fieldName": "cpu", "config": {"id": "odd"}}]}, "unknown condition 'odd' of values"),
+        ("filterFields", {"include": {"id": "odd"}}, "unknown condition 'odd' of fields"),
+        ("filterFrames", {"include": {"id": "odd"}}, "unknown condition 'odd' of frames"),
         ("calculateField", {"reduce": {"reducer": "meen"}}, "unknown calculation 'meen'; did you mean mean?"),
         ("calculateField", {"mode": "windowFunctions", "window": {"windowSize": 0}}, "must be a number above 0"),
         ("calculateField", {"mode": "windowFunctions", "window": {"reducer": "sum"}}, "use mean, variance or stdDev"),

@@ -99,6 +99,9 @@ def test_panels_show_the_data_of_other_panels() -> None:
     assert uids("-- Dashboard --", {"panelId": 4}, panels={"4": shared}) == ["o", "o"]
     missing = read_targets({"datasource": "-- Dashboard --", "targets": [{"panelId": 5}]}, {"4": shared}, CATALOG, SCOPE)
     assert missing == PanelTargets(problem="the panel shows the data of another panel, which the dashboard does not have")
+    third = {"datasource": "-- Dashboard --", "targets": [{"panelId": 4}]}
+    indirect = read_targets({"datasource": "-- Dashboard --", "targets": [{"panelId": 6}]}, {"4": shared, "6": third}, CATALOG, SCOPE)
+    assert indirect.problem == "the panel shows the data of a panel without queries of its own; select the panel that has the queries"
 
 
 def test_a_broken_variable_is_the_problem_of_its_panels() -> None:

@@ -1,4 +1,4 @@
-"""Rules that reject weak passwords, when they are set and at endpoints where anyone can try them."""
+"""Rules for weak passwords: they cannot be set, and do not give access if other machines can reach the server."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -81,7 +81,10 @@ class EvaluationSubmissions:
         return stored
 
     async def _commit(self, group: Sequence[_Submitted]) -> Sequence[_Result]:
-        """Store a group, and return a result for each evaluation. Namespaces with too many waiting jobs do not delay other namespaces."""
+        """Store a group, and return a result for each evaluation.
+
+        Evaluations of namespaces with too many waiting jobs are left out first, so that all others are stored in one transaction.
+        """
         refusals = await self._refusals(group)
         stored = iter(await self._store_group([submitted for submitted in group if submitted.job.namespace not in refusals]))
         return [refusals.get(submitted.job.namespace) or next(stored) for submitted in group]

@@ -46,7 +46,7 @@ def parse_choice(value: str) -> HostChoice:
 def known_host(repository_type: str, netloc: str) -> Host | None:
     """Return the kind of a host by the type of a repository on it, or else by its name (``name`` or ``name:port``).
 
-    A kind without a path exists only at its public addresses.
+    A kind whose API has no ``path`` exists only at its public addresses.
     """
     name = netloc.lower().partition(":")[0]
     for host in HOSTS:
@@ -76,7 +76,7 @@ def host_of_delivery(headers: Mapping[str, str]) -> Host:
 
 
 def page_of(host: Host, url: str) -> str:
-    """Return the address of the page of a repository at its address for git."""
+    """Return the address of the web page of the repository that has this git URL."""
     address = url.rstrip("/").removesuffix(".git")
     origin, separator, path = address.rpartition(f"/{host.rest_api.git_path}/") if host.rest_api.page else ("", "", "")
     owner, _, name = path.partition("/")

@@ -1,7 +1,7 @@
 """Rules of the workflows of a repository, for writes to it and for exports into it.
 
-The workflow ``write`` allows writes to the synced branch, ``branch`` to other branches. The messages are those that clients
-of the files API know.
+The workflow ``write`` allows writes to the synced branch. The workflow ``branch`` allows writes to other branches. The messages are
+those that clients of the files API know.
 """
 
 import re

@@ -69,22 +69,22 @@ def check_classic(draft: Draft) -> None:
 
 
 def _check_objects(draft: Draft, path: str, value: Any, members: Mapping[str, _Type]) -> None:
-    if _fits(draft, path, value, _LIST):
+    if _check_type(draft, path, value, _LIST):
         for index, item in enumerate(value):
             _check_object(draft, f"{path}[{index}]", item, members)
 
 
 def _check_object(draft: Draft, path: str, value: Any, members: Mapping[str, _Type]) -> None:
-    if _fits(draft, path, value, _OBJECT):
+    if _check_type(draft, path, value, _OBJECT):
         _check_members(draft, path, value, members)
 
 
 def _check_members(draft: Draft, path: str, value: Mapping[str, Any], members: Mapping[str, _Type]) -> None:
     for name, expected in members.items():
-        _fits(draft, f"{path}.{name}", value.get(name), expected)
+        _check_type(draft, f"{path}.{name}", value.get(name), expected)
 
 
-def _fits(draft: Draft, path: str, value: Any, expected: _Type) -> bool:
+def _check_type(draft: Draft, path: str, value: Any, expected: _Type) -> bool:
     """Return whether the value is present and has the expected type. Add a cause if it has another type."""
     if value is None:
         return False

@@ -1,4 +1,4 @@
-"""Signatures of messages between services. Without SECRET_KEY a program with access to the broker cannot imitate a service.
+"""Signatures of messages between services. A program that has access to the broker, but not the SECRET_KEY, cannot imitate a service.
 
 A signature covers the purpose, the queue, the correlation id, the headers and the body of a message. It does not encrypt them.
 """

@@ -9,7 +9,7 @@ from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.meta import TypeMeta
 from dashwright.common.models.provisioning import SecureValue
 
-#: Maximum number of items in the spec of a batch. More are sent to the subresource ``items``.
+#: Maximum number of items in the spec of a batch. A larger batch has no items in its spec: all are sent to the subresource ``items``.
 MAX_SPEC_ITEMS: Final = 1000
 
 #: Maximum number of characters in the id of an item.
@@ -26,7 +26,7 @@ class BatchState(StrEnum):
     OPEN = "open"  #: The batch accepts more items. Those that it has accepted run already.
     RUNNING = "running"
     SUCCESS = "success"
-    ERROR = "error"  #: All items ended, and at least one failed, or the deadline passed.
+    ERROR = "error"  #: All items have ended, and an item failed or the deadline has passed.
     CANCELLED = "cancelled"
 
 
@@ -102,7 +102,7 @@ class BatchSpec(ApiModel):
         default=604_800, ge=0, le=_MAX_SECONDS, description="The seconds after its end until the batch is deleted with its results"
     )
     items: list[BatchItem] | None = Field(
-        default=None, min_length=1, max_length=MAX_SPEC_ITEMS, description="The items of a batch that accepts no others"
+        default=None, min_length=1, max_length=MAX_SPEC_ITEMS, description="All items of the batch, which then accepts no further ones"
     )
 
 
@@ -184,7 +184,7 @@ class BatchItemResult(ApiModel):
     state: Annotated[ItemState, Field(strict=False)] = Field(description="The state of the item")
     error: str | None = Field(default=None, description="Why the item failed or was cancelled, or why its result is missing")
     result: dict[str, Any] | None = Field(
-        default=None, description="The JobStatus of a job; of an evaluation, what its subresource result returns"
+        default=None, description="The JobStatus of a job, or the response of the subresource `result` of an evaluation"
     )
 
 

@@ -1,4 +1,4 @@
-"""Values of the interface that programs use without its models: this module imports no pydantic."""
+"""Constants of the API for programs that start without its models, such as the command line. This module does not import pydantic."""
 
 from enum import StrEnum
 from typing import Final

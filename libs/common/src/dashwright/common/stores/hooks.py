@@ -69,9 +69,9 @@ async def record_hook(
     await connection.execute(_sql.record_hook, repository, hook, config.to_json().decode(), check_after)
 
 
-async def wait_for_change(connection: Connection, repository: uuid.UUID) -> None:
+async def check_on_change(connection: Connection, repository: uuid.UUID) -> None:
     """Schedule no check of a webhook until its repository changes."""
-    await connection.execute(_sql.wait_for_change, repository)
+    await connection.execute(_sql.check_on_change, repository)
 
 
 async def record_failure(connection: Connection, repository: uuid.UUID, *, retry_after: timedelta) -> None:

@@ -20,7 +20,7 @@ from claimed c join resource r using (uid) join resource_history h on (h.uid, h.
 -- name: record_hook
 update repository_hook set hook = $2, githost = $3, due = now() + $4, failures = 0 where uid = $1
 
--- name: wait_for_change
+-- name: check_on_change
 update repository_hook set due = 'infinity' where uid = $1
 
 -- name: record_failure

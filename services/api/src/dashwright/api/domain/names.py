@@ -10,7 +10,7 @@ MAX_NAME_LENGTH: Final = 190
 """Limit on the characters of a name, login or e-mail address."""
 
 
-def stripped_name(field: str, value: str) -> str:
+def stripped_text(field: str, value: str) -> str:
     """Return ``value`` without surrounding whitespace. Raises BadRequest, naming ``field``, if the result is too long."""
     stripped = value.strip()
     if len(stripped) > MAX_NAME_LENGTH:

@@ -1,6 +1,6 @@
 """A request as its handler receives it: the caller, parameters, headers, and a body of limited size.
 
-Large bodies are processed in threads.
+Handlers process large bodies with ``run_in_thread_if_large``.
 """
 
 import asyncio
@@ -194,7 +194,10 @@ class Call:
             raise error_class(f"The body is invalid: {faults}", causes=causes) from error
 
     async def model_or_400(self, model: type[Model], *, message: str, message_id: str | None = None) -> Model:
-        """Return the body as an object of ``model``. Raises BadRequest with ``message``, and the causes apart, for any invalid body."""
+        """Return the body as an object of ``model``.
+
+        Raises BadRequest with ``message`` for any invalid body; the reason is in the member ``error``.
+        """
         try:
             return model.model_validate_json(await self.body())
         except ValidationError as error:

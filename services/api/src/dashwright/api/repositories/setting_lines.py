@@ -34,7 +34,7 @@ class SettingLines(NamedTuple):
 
 
 def setting_lines(before: str, after: str) -> SettingLines:
-    """Return the lines of a setting. Changed lines are marked if the setting has equal lines, too."""
+    """Return the lines of a setting. Changed lines are marked, unless all lines are changed."""
     old, new = _lines(before), _lines(after)
     groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT))
     if not any(opcode[0] == "equal" for group in groups for opcode in group):
@@ -60,7 +60,7 @@ def _lines(text: str) -> Sequence[str]:
 
 
 def _shortened(lines: Iterable[SettingLine]) -> list[SettingLine]:
-    """Return the first lines, with an ellipsis if there are more, and the start of each."""
+    """Return the first lines, each cut to its first characters. An ellipsis marks each cut."""
     shortened_lines = [
         line if len(line.text) <= _MAX_CHARACTERS else line._replace(text=line.text[:_MAX_CHARACTERS] + _ELLIPSIS) for line in lines
     ]

@@ -3,7 +3,7 @@
 from typing import Final
 
 from dashwright.api.accounts.users import CREATE, DELETE, DISABLE, ENABLE, LOGOUT, PASSWORD, PERMISSIONS, NewUser, Users
-from dashwright.api.domain.names import stripped_name
+from dashwright.api.domain.names import stripped_text
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
 from dashwright.api.http.routing import Handler, Operation, OrganizationScope, Permission, Route
@@ -22,7 +22,7 @@ def routes(users: Users) -> list[Route]:
 
     async def create(call: Call) -> Response:
         form = await call.model_or_400(AdminCreateUserForm, message=_BAD_BODY)
-        login, email, name = stripped_name("login", form.login), stripped_name("email", form.email), stripped_name("name", form.name)
+        login, email, name = stripped_text("login", form.login), stripped_text("email", form.email), stripped_text("name", form.name)
         if not login and not email:
             raise BadRequest("Validation error, need specify either username or email")
         users.check_password(form.password, login, email, too_short_message="Password is missing or too short")

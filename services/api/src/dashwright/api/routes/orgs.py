@@ -3,7 +3,7 @@
 from typing import Final
 
 from dashwright.api.accounts.organizations import CREATE, DELETE, UPDATE, UPDATE_ADDRESS, Organizations, not_found
-from dashwright.api.domain.names import stripped_name
+from dashwright.api.domain.names import stripped_text
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationInPath, OrganizationScope, Permission, Route
@@ -222,7 +222,7 @@ def routes(database: Database, use_cases: Organizations) -> list[Route]:
 
 
 async def _requested_name(call: Call) -> str:
-    name = stripped_name("name", (await call.model_or_400(OrganizationForm, message=BAD_BODY)).name)
+    name = stripped_text("name", (await call.model_or_400(OrganizationForm, message=BAD_BODY)).name)
     if not name:
         raise BadRequest(BAD_BODY)
     return name
@@ -230,4 +230,4 @@ async def _requested_name(call: Call) -> str:
 
 async def _requested_address(call: Call) -> orgs.Address:
     body = await call.model_or_400(AddressForm, message=BAD_BODY)
-    return orgs.Address(**{member: stripped_name(member, value) for member, value in body.model_dump().items()})
+    return orgs.Address(**{member: stripped_text(member, value) for member, value in body.model_dump().items()})

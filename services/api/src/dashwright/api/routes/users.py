@@ -5,7 +5,7 @@ from typing import Final
 from dashwright.api.accounts.preferences import THEMES
 from dashwright.api.accounts.users import SWITCH_ORGANIZATION, UPDATE, Users, not_found
 from dashwright.api.domain.access.metadata import ScopedType
-from dashwright.api.domain.names import stripped_name
+from dashwright.api.domain.names import stripped_text
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, OrganizationScope, Permission, Route
@@ -218,10 +218,10 @@ def routes(database: Database, use_cases: Users, clock: Clock) -> list[Route]:
 async def changes_of(call: Call) -> persons.PersonChanges:
     """Return the changes in the body. Raises BadRequest for an invalid body, and if login and e-mail are both missing."""
     body = await call.model_or_400(UserForm, message="bad request data")
-    login, email = stripped_name("login", body.login), stripped_name("email", body.email)
+    login, email = stripped_text("login", body.login), stripped_text("email", body.email)
     if not login and not email:
         raise BadRequest("Need to specify either username or email")
     if body.theme and body.theme not in THEMES:
         raise BadRequest(f"Invalid theme; give one of {', '.join(THEMES)}")
-    name = None if body.name is None else stripped_name("name", body.name)
+    name = None if body.name is None else stripped_text("name", body.name)
     return persons.PersonChanges(login or None, email or None, name, body.theme)

@@ -35,6 +35,6 @@ def _completed(panel: SourcePanel, models: Mapping[str, Mapping[str, Any]]) -> S
         return panel
     if not model:
         return replace(panel, source={**panel.source, "title": panel.source.get("title") or reference.get("name")})
-    # The library panel determines all but the position of the panel and its id.
+    # The library panel determines all but the id of the panel, its position and, if it has one, its repetition.
     source = {**model, **{name: panel.source[name] for name in ("id", "libraryPanel") if name in panel.source}}
     return SourcePanel(source, panel.position, panel.repeat or Repeat.of(model, "repeat"))

@@ -38,8 +38,12 @@ def read_targets(panel: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any
     source, targets = panel.get("datasource"), objects_of(panel.get("targets"))
     if parts_of(source, scope)[0] == DASHBOARD:
         shared = panels.get(text_of(targets[0].get("panelId"))) if targets else None
-        if shared is None or parts_of(shared.get("datasource"), scope)[0] == DASHBOARD:
+        if shared is None:
             return PanelTargets(problem="the panel shows the data of another panel, which the dashboard does not have")
+        if parts_of(shared.get("datasource"), scope)[0] == DASHBOARD:
+            return PanelTargets(
+                problem="the panel shows the data of a panel without queries of its own; select the panel that has the queries"
+            )
         source, targets = shared.get("datasource"), objects_of(shared.get("targets"))
     problems = dict.fromkeys(scope.problems[name] for name in names_in([source, targets]) if name in scope.problems)
     if problems:
@@ -93,7 +97,10 @@ def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalo
 
 
 def _interpolated(target: Mapping[str, Any], reference: Mapping[str, str], scope: Scope) -> Mapping[str, Any]:
-    """Return the target with values of variables: in its query in the format of the data source, elsewhere in the default."""
+    """Return the target with values instead of variables.
+
+    In the query, values have the format of the data source; in other members, the default format.
+    """
     member, query_style = query_member(reference["type"]), query_format(reference["type"])
     members = {name: scope.interpolate_tree(item, query_style if name == member else DEFAULT) for name, item in target.items()}
     filters = scope.filters.get(reference["uid"])

@@ -115,7 +115,7 @@ def _with_unique_ids(panels: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def _panels_of_old_rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the panels of ``rows``, in which dashboards had their panels until schema 16, one below another."""
+    """Return the panels of ``rows``, which contained all panels until schema 16. The rows are placed one below another."""
     panels = []
     top = 0
     for row in objects_of(spec.get("rows")):

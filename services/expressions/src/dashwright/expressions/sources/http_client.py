@@ -91,7 +91,7 @@ class HttpClient:
             credentials = self._credentials_cache.get(record)
             url = source_url(record, path)
             if method == "POST":
-                # Encoded here, since aiohttp takes as long to encode a form as to send it.
+                # urlencode is much faster than aiohttp, which takes as long to encode a form as to send it.
                 request = _HttpRequest(record.name, method, url, urlencode(parameters).encode(), credentials)
             else:
                 request = _HttpRequest(record.name, method, url.extend_query(parameters), None, credentials)
@@ -135,8 +135,8 @@ class HttpClient:
                 if is_not_tls(error):
                     raise SourceFailed(f"{_origin(url)} {NOT_TLS_ADVICE}") from error
                 raise SourceFailed(
-                    f"no trusted connection to {_origin(url)}: {_reason(error)}; give the certificate that signed the host's as tlsCACert, "
-                    "or correct the address"
+                    f"no trusted connection to {_origin(url)}: {_reason(error)}; set tlsCACert to the certificate of the "
+                    "authority that signed the certificate of the host, or correct the address"
                 ) from error
             except (aiohttp.ClientConnectionError, ConnectionError, TimeoutError) as error:
                 if attempt == len(attempted_addresses):

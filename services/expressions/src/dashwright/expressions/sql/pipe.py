@@ -1,7 +1,7 @@
 """Messages to and from a child process, over two pipes and until a deadline. What the child sends is not trusted.
 
-A message to the child is a length of four bytes and as many bytes. A message from the child is a header in the same form, which is
-JSON, and a body, whose size follows from the header.
+A message to the child is its length in four bytes, and then that number of bytes. A message from the child is a header in the same
+form, which is JSON, and a body, whose size follows from the header.
 """
 
 import os

@@ -22,5 +22,5 @@ def _limited(frame: DataFrame, count: int) -> DataFrame:
     if frame.row_count <= count:
         return frame
     rows = range(frame.row_count)
-    # With a negative limit beyond the number of rows, the sum is a position from the end, as in Grafana.
+    # If a negative limit exceeds the number of rows, their sum is negative, and the slice counts from the end, as in Grafana.
     return frame.with_rows(rows[:count] if count >= 0 else rows[len(rows) + count :])

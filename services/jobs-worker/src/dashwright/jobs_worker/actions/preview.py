@@ -74,7 +74,7 @@ async def preview(job: SyncJob, checkout: Checkout, document_store: DocumentStor
         progress.summary(),
         items,
         len(items) < _item_count(planned_sync.plan),
-        await refusals(job.namespace, planned_sync.plan, document_store),
+        await quota_errors(job.namespace, planned_sync.plan, document_store),
     )
 
 
@@ -166,7 +166,7 @@ def _add_diff(change: PlannedChange, document: Document, make_write: Callable[[]
     return size
 
 
-async def refusals(namespace: str, plan: Plan, document_store: DocumentStore) -> list[str]:
+async def quota_errors(namespace: str, plan: Plan, document_store: DocumentStore) -> list[str]:
     """Return the reasons why nothing of the plan would be written."""
     created_count = sum(file.key not in plan.existing and file.key.resource == DASHBOARD.plural for file in plan.writes)
     removed_count = sum(item.key.resource == DASHBOARD.plural for item in plan.removals)

@@ -21,7 +21,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.actions.files.reading import read_lint_config
-from dashwright.jobs_worker.actions.preview import refusals
+from dashwright.jobs_worker.actions.preview import quota_errors
 from dashwright.jobs_worker.actions.sync import PlannedSync, SyncJob, SyncTools, plan_sync
 from dashwright.jobs_worker.domain.comment import MAX_DETAILED_FILES, FileReport, Pictures, Report, comment_text, status_text
 from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, PullRequest
@@ -155,7 +155,7 @@ async def _report(
     except Conflict as error:
         return Report(title, checkout.commit, [], problems=[error.message])
     files = await _Review(repository, pull_request, checkout, tools, planned_sync).file_reports(changed_paths)
-    problems = await refusals(repository.namespace, planned_sync.plan, tools.document_store)
+    problems = await quota_errors(repository.namespace, planned_sync.plan, tools.document_store)
     return Report(title, checkout.commit, files, max(0, pull_request.changed_file_count - len(changed_files)), problems)
 
 

@@ -121,7 +121,7 @@ class Hooks:
         if claim.hook is not None and (githost is None or claim.config is None or claim.config.url != githost.url):
             claim = await self._abandon_old_host(claim)
         if githost is None or is_ssh_form(githost.url or ""):
-            await self._execute(lambda connection: hooks.wait_for_change(connection, claim.uid))
+            await self._execute(lambda connection: hooks.check_on_change(connection, claim.uid))
             return
         repository = Repository(claim.namespace, claim.name, str(claim.uid), claim.generation, claim.spec)
         hook = _find_hook(await self._host.hooks(repository), url, claim)

@@ -13,7 +13,7 @@ def null_count(value: object) -> int:
         written = orjson.dumps(value)
     except orjson.JSONEncodeError:
         return sys.maxsize
-    # Half of all dashboards have no nulls. To find none takes a fifth of the time of counting.
+    # Half of all dashboards have no nulls. Searching for the first null takes a fifth of the time of counting all.
     return written.count(b":null") if b"null" in written else 0
 
 

@@ -47,13 +47,16 @@ class XySeries:
 
 
 def draw_points(props: PanelProps) -> PanelDrawing:
-    """Return an XY chart of points. By default, the first column of numbers has the x values, and each further one has y values."""
+    """Return an XY chart of points.
+
+    By default, the first column of numbers or times has the x values, and each further column of numbers has y values.
+    """
     columns = columns_of(props.frames[:MAX_SERIES], props.field_settings)
     pairs = _configured_pairs(props, columns)
     if not pairs:
         for frame_columns in columns:
-            numbers = [column for column in frame_columns if column.type in ("number", "time")]
-            pairs += [(numbers[0], column) for column in numbers[1:] if column.type == "number"]
+            candidates = [column for column in frame_columns if column.type in ("number", "time")]
+            pairs += [(candidates[0], column) for column in candidates[1:] if column.type == "number"]
     return _draw(props, _series(props, pairs), default_look="points")
 
 
@@ -95,8 +98,9 @@ def _series(props: PanelProps, pairs: Sequence[tuple[DisplayColumn, DisplayColum
         if is_known.any() and not is_hidden(y):
             xy_series.append(XySeries(x, y, xs[is_known], ys[is_known]))
     if not xy_series:
+        # With columns for both axes, only the points are missing.
         is_empty = bool(pairs) or not any(frame.row_count for frame in props.frames)
-        raise NothingToDraw("No data" if is_empty else "The data need two columns of numbers")
+        raise NothingToDraw("No data" if is_empty else "The data need a column of numbers or times and one of numbers")
     return xy_series
 
 
@@ -154,7 +158,7 @@ def _marks(series: XySeries, colour: str, x_scale: PixelScale, y_scale: PixelSca
         width = min(max(number_of(custom.get("lineWidth")) or 1.0, 0.5), 10.0)
         elements.append(polyline([(x_scale.position(x), y_scale.position(y)) for x, y in points], colour, width))
     if "points" in look:
-        # Points of one pixel are one point.
+        # Points at the same pixel are drawn once.
         positions = np.column_stack([x_scale.positions(xs), y_scale.positions(ys)])
         pixels = np.unique(np.round(positions), axis=0)
         pixels = pixels[:: -(-len(pixels) // limit) or 1]

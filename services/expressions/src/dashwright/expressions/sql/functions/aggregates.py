@@ -91,6 +91,18 @@ WINDOWS = [
         max_arguments=1,
         result_type=SqlType.INTEGER,
     ),
-    window("lag", "lag(x[, n[, default]])", "`x` of the row `n` rows before (default 1)", min_arguments=1, max_arguments=3),
-    window("lead", "lead(x[, n[, default]])", "`x` of the row `n` rows after (default 1)", min_arguments=1, max_arguments=3),
+    window(
+        "lag",
+        "lag(x[, n[, default]])",
+        "`x` of the row `n` rows before (`n` is 1 if omitted), else `default`",
+        min_arguments=1,
+        max_arguments=3,
+    ),
+    window(
+        "lead",
+        "lead(x[, n[, default]])",
+        "`x` of the row `n` rows after (`n` is 1 if omitted), else `default`",
+        min_arguments=1,
+        max_arguments=3,
+    ),
 ]

@@ -19,7 +19,7 @@ def cell_matcher(config: Mapping[str, Any]) -> CellMatcher:
     name = string_of(config.get("id"))
     create = CELL_MATCHERS.get(name)
     if create is None:
-        raise BadRequest(f"unknown condition of values {name[:40]!r}; known are {', '.join(CELL_MATCHERS)}")
+        raise BadRequest(f"unknown condition {name[:40]!r} of values; use one of {', '.join(CELL_MATCHERS)}")
     return create(object_of(config.get("options")))
 
 

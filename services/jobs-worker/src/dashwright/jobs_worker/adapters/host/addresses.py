@@ -16,7 +16,7 @@ from dashwright.common.secrets import SecretCipher
 from dashwright.jobs_worker.domain.objects import Repository
 
 APIS_SETTING: Final = "DASHWRIGHT_GIT_HOST_APIS"
-"""Setting with the addresses of APIs, which errors name."""
+"""Setting with the addresses of APIs. Error messages name this setting."""
 
 _MIN_NAMES: Final = 2
 """The path of a repository consists at least of the names of its owner and of itself."""
@@ -34,7 +34,7 @@ class Api:
     #: Address of the repository's page.
     page: str
     token: str = field(repr=False)
-    #: Namespace of the organization that the requests count for.
+    #: Namespace of the organization whose limit of requests to hosts applies.
     namespace: str = ""
 
     @property
@@ -80,7 +80,7 @@ def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") 
             f"pull requests and webhooks are available for {host.title}, but not for the API of {parts.netloc.lower()}; "
             f"if that is another kind of host, an operator can name it in {APIS_SETTING}"
         )
-    # The pages of a host below a path are below the same path.
+    # If a host serves its API below a path, its repositories are below this path, too.
     prefix = urlsplit(address.removesuffix(host.rest_api.version)).path if urlsplit(address).netloc.lower() == parts.netloc.lower() else ""
     beginning = f"{host.rest_api.git_path}/" if host.rest_api.git_path else ""
     git_path = parts.path.removeprefix(f"{prefix}/").strip("/")

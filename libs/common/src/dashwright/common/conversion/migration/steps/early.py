@@ -1,4 +1,4 @@
-"""Migrations of the members of dashboards of Grafana 1."""
+"""Migrations of members that dashboards already had in Grafana 1, of several schema versions."""
 
 from dashwright.common.conversion.migration.document import Object, copy_list, copy_object, object_at, objects, variables
 
