@@ -108,7 +108,7 @@ class ChangingTree(MemoryCheckout):
 
 
 class GrownCommit(MemoryCheckout):
-    """A commit with several more files than the one before, too many to be listed."""
+    """A commit with ``growth`` more files than the synced one. A listing of all its files fails."""
 
     commit = "c2"
 
@@ -191,7 +191,7 @@ async def test_a_sync_that_is_always_overtaken_fails(database: Database, reposit
 async def test_a_difference_beyond_the_bound_is_refused(
     database: Database, repository: Repository, growth: int, outcome: StoredCommit
 ) -> None:
-    """If a difference leads to more than 1000 files and directories, everything is listed, and the error names the excess."""
+    """If a difference leads to more than 1000 files and directories, the sync lists all files, and has the error of this listing."""
     uid = uuid.UUID(repository.uid)
     async with database.connection() as connection:
         await repositories.record_commit(connection, uid, "c1", generation=1, edition=0, entries=999)

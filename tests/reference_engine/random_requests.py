@@ -293,7 +293,7 @@ def operator_pairs() -> Iterator[list[str]]:
 
 @st.composite
 def word_sequences(draw: st.DrawFn) -> Json:
-    """Draw math expressions: some are valid, and some are words in any order, which are usually invalid."""
+    """Draw a request with math expressions: some are valid, and some are words in any order, which are usually invalid."""
     leaf = st.one_of(*map(_math_reference, _QUERIES[:2]), st.sampled_from(_NUMBERS).map(lambda text: [text]))
     valid_math = st.recursive(leaf, _compound, max_leaves=5).map("".join)
     text = st.one_of(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7).map("".join), valid_math)

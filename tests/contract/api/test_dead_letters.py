@@ -89,7 +89,7 @@ async def test_replaying_twice_publishes_once(api: Api, publish: Submit, wait_fo
     async with watching(api, JOBS) as jobs:
         results = await asyncio.gather(*(api("POST", f"{LETTERS}/{name}/replay") for _ in range(5)))
         results.append(await api("POST", f"{LETTERS}/{name}/replay"))
-        assert (await jobs.next_event())[0] == "ADDED"
+        assert (await jobs.next_type_and_name())[0] == "ADDED"
     assert [status for status, _ in results] == [200] * 6
     assert len({orjson.dumps(letter["status"]) for _, letter in results}) == 1
     assert (results[0][1]["status"]["state"], results[0][1]["metadata"]["labels"][STATE]) == ("replayed", "replayed")

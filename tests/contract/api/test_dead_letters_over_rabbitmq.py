@@ -107,7 +107,7 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
     async with watching(api, JOBS) as jobs:
         broker.after_submission = lose_transaction  # type: ignore[method-assign]
         assert (await api("POST", path))[0] == 503
-        assert (await jobs.next_event())[0] == "ADDED"
+        assert (await jobs.next_type_and_name())[0] == "ADDED"
     assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]
     del broker.after_submission
     assert (await api("POST", path))[0] == 200

@@ -272,7 +272,7 @@ async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
         ("POST", "new/deep/mine.json", body, {}),
     ):
         status, error = await git_api(method, f"{FILES}/{path}", request_body, auth=auth, params=query)
-        reason = "anna needs repositories:write until its directory is synced"
+        reason = "anna needs repositories:write on the repository until the file's directory is synced"
         assert (status, reason in error["message"]) == (403, True), (method, path, error)
     for path in ("new/s.json", "new/README.md"):
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200

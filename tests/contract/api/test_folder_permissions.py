@@ -336,19 +336,19 @@ async def test_a_watch_ends_when_visibility_changes(api: Api) -> None:
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch, watching(api, resourceVersion=start_version) as admins:
         await dashboard(api, "e", "f")
         await dashboard(api, "hidden", "closed")
-        assert await watch.next_event() == ("ADDED", "e")
-        assert [await admins.next_event() for _ in range(2)] == [("ADDED", "e"), ("ADDED", "hidden")]
+        assert await watch.next_type_and_name() == ("ADDED", "e")
+        assert [await admins.next_type_and_name() for _ in range(2)] == [("ADDED", "e"), ("ADDED", "hidden")]
         await allow(api, "folders/f")
         last_event = await watch.event()
         assert (last_event["type"], last_event["object"]["code"], last_event["object"]["reason"]) == ("ERROR", 410, "Expired")
         assert await watch.event() is None
         await dashboard(api, "g")
-        assert await admins.next_event() == ("ADDED", "g")
+        assert await admins.next_type_and_name() == ("ADDED", "g")
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert (await watch.event())["object"]["code"] == 410
     async with watching(api, auth=viewer, resourceVersion=await current_version(api)) as watch:
         await dashboard(api, "top")
-        assert await watch.next_event() == ("ADDED", "top")
+        assert await watch.next_type_and_name() == ("ADDED", "top")
         assert (await api("POST", "/api/folders/closed/move", {"parentUid": "f"}))[0] == 200
         await allow(api, "folders/f", {"role": "Viewer", "permission": 1})
         assert (await watch.event())["object"]["code"] == 410
@@ -365,7 +365,7 @@ async def test_objects_in_a_new_folder_reach_its_watchers(start_api: StartApi) -
             await folder(first, f"f{index}")
             await dashboard(first, f"d{index}", f"f{index}")
             assert await can_read(second, viewer, f"d{index}")
-        assert [await watch.next_event() for _ in range(10)] == [("ADDED", f"d{index}") for index in range(10)]
+        assert [await watch.next_type_and_name() for _ in range(10)] == [("ADDED", f"d{index}") for index in range(10)]
 
 
 async def test_tokens_of_accounts_with_rules_need_an_admin(api: Api) -> None:

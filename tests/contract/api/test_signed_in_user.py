@@ -83,7 +83,7 @@ async def test_a_rejected_password_change_keeps_the_password(api: Api, body: Any
 
 
 async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> None:
-    """After too many attempts, the correct old password is refused with the same message, because another user may be at the keyboard."""
+    """After too many attempts, even the correct old password is refused. The message is the same, so it does not reveal the password."""
     api = await start_api(login_attempts=3)
     refusal = (400, {"message": "Invalid old password"})
     for _ in range(3):
@@ -145,7 +145,7 @@ async def test_starring_does_not_reveal_unreadable_dashboards(api: Api) -> None:
 
 
 async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> None:
-    """A legacy key reads itself, its organization and its permissions; routes for a user's data reject it by name."""
+    """A legacy key reads itself, its organization and its permissions; routes for a user's data refuse it, and name what a key has not."""
     await api.legacy_key("robot", role=Role.EDITOR)
     key = f"Bearer {legacy_text('robot')}"
     status, profile = await api("GET", "/api/user", auth=key)

@@ -116,10 +116,10 @@ async def test_messages_wait_until_there_is_room(api: Api, broker: MemoryBroker)
     async with watching(api, EVALUATIONS) as evaluations, watching(api, path, headers=admin) as other_evaluations:
         await broker.publish(broker.topology.jobs, "submit.default", messages[0])
         await broker.publish(broker.topology.jobs, f"submit.org-{other_org_id}", messages[1])
-        assert (await other_evaluations.next_event())[0] == "ADDED"
+        assert (await other_evaluations.next_type_and_name())[0] == "ADDED"
         assert await count_waiting_jobs(api) == LIMIT
         await api("DELETE", f"{JOBS}/{name}")
-        assert (await evaluations.next_event())[0] == "ADDED"
+        assert (await evaluations.next_type_and_name())[0] == "ADDED"
     assert await api.sql("select count(*) from dead_letter") == 0
 
 
@@ -132,7 +132,7 @@ async def test_the_priority_of_a_message_is_that_of_its_jobs(
         async with watching(api, path) as events:
             message = Message(body=orjson.dumps(submission), headers={"authorization": ADMIN}, priority=message_priority)
             await broker.publish(broker.topology.jobs, "submit.default", message)
-            assert (await events.next_event())[0] == "ADDED"
+            assert (await events.next_type_and_name())[0] == "ADDED"
     assert await api.sql("select array_agg(priority) from job") == [job_priority, job_priority]
 
 
@@ -140,10 +140,10 @@ async def test_a_merged_job_has_the_higher_priority(api: Api, broker: MemoryBrok
     """A message with a higher priority raises the priority of the equal pending job and of its queue. A lower one does not."""
     assert (await submit_job(api, "a"))[0] == 202
     async with watching(api, JOBS) as events:
-        assert (await events.next_event())[0] == "ADDED"  # a watch begins with the present jobs
+        assert (await events.next_type_and_name())[0] == "ADDED"  # a watch begins with the present jobs
         for priority in (5, 1):
             body = orjson.dumps({**SYNC, "repository": "a"})
             await broker.publish(broker.topology.jobs, "submit.default", Message(body=body, priority=priority))
-            assert (await events.next_event())[0] == "MODIFIED"
+            assert (await events.next_type_and_name())[0] == "MODIFIED"
     assert await api.sql("select array_agg(priority) from job") == [5]
     assert await api.sql("select array_agg(priority) from job_queue where ready = 1") == [5]

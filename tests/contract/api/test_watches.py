@@ -32,7 +32,7 @@ async def test_a_watch_without_a_version_starts_with_all_objects(api: Api) -> No
     async with watching(api) as watch:
         assert [await watch.event() for _ in created] == [{"type": "ADDED", "object": item} for item in created]
         await create(api, dashboard("c"))
-        assert await watch.next_event() == ("ADDED", "c")
+        assert await watch.next_type_and_name() == ("ADDED", "c")
 
 
 async def test_a_watch_sends_only_changes_of_its_kind(api: Api) -> None:
@@ -40,7 +40,7 @@ async def test_a_watch_sends_only_changes_of_its_kind(api: Api) -> None:
     async with watching(api, FOLDERS, resourceVersion=await current_version(api)) as watch:
         await create(api, dashboard("d"))
         await create(api, {"metadata": {"name": "f"}, "spec": {"title": "F"}}, FOLDERS)
-        assert await watch.next_event() == ("ADDED", "f")
+        assert await watch.next_type_and_name() == ("ADDED", "f")
 
 
 async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
@@ -49,7 +49,7 @@ async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
     for name in ("a", "b", "c"):
         await create(api, dashboard(name))
     async with watching(api, resourceVersion=start_version) as watch:
-        assert [await watch.next_event() for _ in "abc"] == [("ADDED", name) for name in "abc"]
+        assert [await watch.next_type_and_name() for _ in "abc"] == [("ADDED", name) for name in "abc"]
 
 
 async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
@@ -72,7 +72,7 @@ async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
     query: dict[str, Any] = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     for names, new_name in (([], "a"), (["a"], "b")):
         async with watching(api, **query) as watch:
-            assert [await watch.next_event() for _ in names] == [("ADDED", name) for name in names]
+            assert [await watch.next_type_and_name() for _ in names] == [("ADDED", name) for name in names]
             bookmark = await watch.event()
             assert bookmark["type"] == "BOOKMARK"
             assert bookmark["object"]["metadata"] == {
@@ -80,7 +80,7 @@ async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
                 "annotations": {"k8s.io/initial-events-end": "true"},
             }
             await create(api, dashboard(new_name))
-            assert await watch.next_event() == ("ADDED", new_name)
+            assert await watch.next_type_and_name() == ("ADDED", new_name)
 
 
 async def test_initial_events_are_optional(api: Api) -> None:
@@ -88,7 +88,7 @@ async def test_initial_events_are_optional(api: Api) -> None:
     await create(api, dashboard("before"))
     async with watching(api, sendInitialEvents="false", resourceVersionMatch="NotOlderThan") as watch:
         await create(api, dashboard("after"))
-        assert await watch.next_event() == ("ADDED", "after")
+        assert await watch.next_type_and_name() == ("ADDED", "after")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ async def test_every_value_but_false_requests_a_watch(api: Api, parameter: str) 
     """Every value that does not mean false requests a watch, as in Kubernetes."""
     await create(api, dashboard("a"))
     async with watching(api, watch=parameter) as watch:
-        assert await watch.next_event() == ("ADDED", "a")
+        assert await watch.next_type_and_name() == ("ADDED", "a")
     for false_value in ("false", "0", "False"):
         assert (await api("GET", f"{DASHBOARDS}?watch={false_value}"))[1]["kind"] == "DashboardList"
 
@@ -154,7 +154,7 @@ async def test_objects_enter_and_leave_a_selection(api: Api) -> None:
     async with watching(api, resourceVersion=await current_version(api), labelSelector="team=a") as watch:
         await create(api, dashboard("other", team="b"))
         await create(api, dashboard("d", team="a"))
-        assert await watch.next_event() == ("ADDED", "d")
+        assert await watch.next_type_and_name() == ("ADDED", "d")
         for team, expected in (("b", "DELETED"), ("a", "ADDED"), ("a", "MODIFIED")):
             version = await relabel(api, "d", team)
             event = await watch.event()
@@ -194,7 +194,7 @@ async def test_one_object_is_watched_by_its_name(api: Api) -> None:
         for name in "abc":
             await create(api, dashboard(name))
         await api("DELETE", f"{DASHBOARDS}/b")
-        assert [await watch.next_event() for _ in range(2)] == [("ADDED", "b"), ("DELETED", "b")]
+        assert [await watch.next_type_and_name() for _ in range(2)] == [("ADDED", "b"), ("DELETED", "b")]
 
 
 async def test_events_are_sent_as_rows_of_a_table(api: Api) -> None:
@@ -234,12 +234,12 @@ async def test_jobs_are_watched(api: Api) -> None:
         )
         names.append(name)
     async with watching(api, JOBS) as watch:
-        assert [await watch.next_event() for _ in names] == [("ADDED", name) for name in names]
+        assert [await watch.next_type_and_name() for _ in names] == [("ADDED", name) for name in names]
         await api.sql("""update job set status = '{"state": "working"}' where name = 'j1'""")
         event = await watch.event()
         assert (event["type"], event["object"]["kind"], event["object"]["status"]) == ("MODIFIED", "Job", {"state": "working"})
         await api.sql("delete from job where name = 'j0'")
-        assert await watch.next_event() == ("DELETED", "j0")
+        assert await watch.next_type_and_name() == ("DELETED", "j0")
 
 
 async def test_the_number_of_watches_is_limited(start_api: StartApi) -> None:
@@ -312,7 +312,7 @@ async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
         await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'viewer')""")
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
         await create(api, dashboard("a"))
-        assert await other_watch.next_event() == ("ADDED", "a")
+        assert await other_watch.next_type_and_name() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert watch.response.status in (401, 403)
 

@@ -35,12 +35,12 @@ async def test_hidden_objects_are_not_sent(api: Api, viewer: str) -> None:
     ):
         for name, folder in (("a", "secret"), ("b", "open")):
             await create(api, dashboard(name, folder=folder))
-        assert await watch.next_event() == ("ADDED", "b")
-        assert [await admin_watch.next_event() for _ in "ab"] == [("ADDED", "a"), ("ADDED", "b")]
+        assert await watch.next_type_and_name() == ("ADDED", "b")
+        assert [await admin_watch.next_type_and_name() for _ in "ab"] == [("ADDED", "a"), ("ADDED", "b")]
     async with watching(api, auth=viewer) as watch:
-        assert await watch.next_event() == ("ADDED", "b")
+        assert await watch.next_type_and_name() == ("ADDED", "b")
         await create(api, dashboard("c"))
-        assert await watch.next_event() == ("ADDED", "c")
+        assert await watch.next_type_and_name() == ("ADDED", "c")
 
 
 async def test_an_object_moved_out_of_view_is_deleted(api: Api, viewer: str) -> None:
@@ -55,7 +55,7 @@ async def test_an_object_moved_out_of_view_is_deleted(api: Api, viewer: str) -> 
         assert (deleted["type"], deleted["object"]["metadata"]["annotations"]["grafana.app/folder"]) == ("DELETED", "open")
         assert deleted["object"]["metadata"]["resourceVersion"] == await current_version(api)
         await move_object(api, "d", "open")
-        assert await watch.next_event() == ("ADDED", "d")
+        assert await watch.next_type_and_name() == ("ADDED", "d")
 
 
 async def test_a_change_of_visibility_ends_a_watch(api: Api, viewer: str) -> None:
@@ -68,11 +68,11 @@ async def test_a_change_of_visibility_ends_a_watch(api: Api, viewer: str) -> Non
         await hide(api, "open")
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
         await create(api, dashboard("a"))
-        assert await admin_watch.next_event() == ("ADDED", "a")
+        assert await admin_watch.next_type_and_name() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
     async with watching(api, resourceVersion=start_version) as watch:
-        assert await watch.next_event() == ("ADDED", "a")
+        assert await watch.next_type_and_name() == ("ADDED", "a")
 
 
 async def test_a_folder_that_is_moved_out_of_view_ends_a_watch(api: Api, viewer: str) -> None:
@@ -92,4 +92,4 @@ async def test_a_new_folder_ends_no_watch(api: Api, viewer: str) -> None:
     async with watching(api, auth=viewer, resourceVersion=await current_version(api)) as watch:
         await create(api, {"metadata": {"name": "new"}, "spec": {"title": "N"}}, FOLDERS)
         await create(api, dashboard("d", folder="new"))
-        assert await watch.next_event() == ("ADDED", "d")
+        assert await watch.next_type_and_name() == ("ADDED", "d")

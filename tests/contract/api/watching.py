@@ -30,7 +30,7 @@ class OpenWatch:
         assert not line or line.endswith(b"\n"), "the connection broke off within an event"
         return orjson.loads(line) if line else None
 
-    async def next_event(self) -> tuple[str, str]:
+    async def next_type_and_name(self) -> tuple[str, str]:
         """Return the type and name of the next event."""
         event = await self.event()
         return event["type"], event["object"]["metadata"].get("name", "")

@@ -43,7 +43,7 @@ def test_a_token_expires_as_requested(seconds: int, limits: LifeLimits, end: int
     ],
 )
 def test_an_invalid_lifetime_is_rejected(seconds: int, limits: LifeLimits) -> None:
-    """With a maximum lifetime, a token without expiry is rejected."""
+    """A lifetime is rejected if it is negative or above the limit. With a limit, it is also rejected if the token would not expire."""
     with pytest.raises(BadRequest):
         token_expiry(seconds, NOW, limits)
 

@@ -126,7 +126,7 @@ class Feed:
             yield "client lists", replace(self, watcher=Watcher(max(listed, default=0), listed=listed))
             return
         if watcher.log_index is None or watcher.log_index < self.dropped:
-            # Only changes that the stream has read; all others are read from its log.
+            # Changes that the stream has not read yet are left out: the watcher receives them later, from the log.
             rows = [row for row in self._visible() if self._is_in_log(row)]
             yield "watcher reads the database", self._deliver(rows)
         elif watcher.log_index < len(self.log):

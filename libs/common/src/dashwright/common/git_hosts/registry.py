@@ -59,7 +59,7 @@ def known_host(repository_type: str, netloc: str) -> Host | None:
 
 
 def usual_address(host: Host, parts: SplitResult) -> str:
-    """Return the address of the API of a host at its URL. It is empty if only public hosts have this API, and this is another host."""
+    """Return the usual address of the API for a host with this URL, or an empty string if only other, public hosts have this API."""
     netloc = parts.netloc.lower()
     return host.rest_api.addresses.get(netloc) or (f"{parts.scheme}://{netloc}{host.rest_api.path}" if host.rest_api.path else "")
 

@@ -20,6 +20,7 @@ TAG: Final = "quota"
 _BAD_REQUEST_ID: Final = "quota.bad-request"
 """Message id of the error for an invalid path or body."""
 _BAD_USER, _BAD_BODY = "id is invalid", "bad request data"
+# Messages of Grafana, which name organizations for users, too.
 _UPDATED_MESSAGE: Final = "Organization quota updated"
 _ORG_READ_FAILED, _USER_READ_FAILED, _UPDATE_FAILED = "failed to get quota", "Failed to get org quotas", "Failed to update org quotas"
 

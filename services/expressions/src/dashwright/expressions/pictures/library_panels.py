@@ -19,7 +19,7 @@ def with_library_panels(sections: Sequence[Section], spec: Mapping[str, Any], mo
 
 
 def missing_library_panel(panel: Mapping[str, Any]) -> str:
-    """Return the problem of a panel that only refers to a library panel; empty for other panels."""
+    """Return the problem of a panel whose library panel is unknown, so that it only has the reference; empty for other panels."""
     reference = object_of(panel.get("libraryPanel"))
     if not reference or panel.get("type"):
         return ""

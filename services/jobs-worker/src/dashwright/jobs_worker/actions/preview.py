@@ -52,7 +52,7 @@ class _PreviewStep:
     """One change of the plan."""
 
     change: PlannedChange
-    #: Returns the object that would be stored, with its body from the spool; None if the change is not an update.
+    #: Makes the object that would be stored; the body of a file comes from the spool. None if the change is not an update.
     make_write: Callable[[], Write] | None = None
 
 
