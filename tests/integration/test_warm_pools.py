@@ -91,13 +91,14 @@ async def test_a_connection_for_notifications_serves_the_next_test(database_url:
 
 async def test_a_listener_that_outlives_its_test_keeps_its_connection(database_url: str) -> None:
     """A connection is not lent again while a listener of an earlier test may use it."""
-    pools, received = WarmPools(), list[str]()
+    pools, received, leaked_texts = WarmPools(), list[str](), asyncio.Queue[str]()
     async with AsyncExitStack() as leaked:
+        leaked.push_async_callback(pools.close)
         async with pools.lend_with_listeners(database_url) as first:
             session = await listening_session(first, "of the first", received)
-            await leaked.enter_async_context(first.listen("jobs", received.append, (listening := asyncio.Event()).set))
+            await leaked.enter_async_context(first.listen("jobs", leaked_texts.put_nowait, (listening := asyncio.Event()).set))
             await listening.wait()
-        async with pools.lend_with_listeners(database_url) as second:
+        async with pools.lend_with_listeners(database_url) as second, asyncio.timeout(20):
             assert await listening_session(second, "of the second", received) != session
-    assert received == ["of the first", "of the second", "of the second"]
-    await pools.close()
+            assert await leaked_texts.get() == "of the second"
+    assert received == ["of the first", "of the second"]
