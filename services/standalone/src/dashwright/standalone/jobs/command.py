@@ -240,8 +240,9 @@ def _report_unless_selected(message: str, names: Sequence[str] | None) -> int:
 
 
 async def _selected_jobs(client: JobsClient, repository: str, states: Sequence[State] | None) -> list[Job]:
-    """Return the jobs in ``states`` (all if there are none) of a repository, or of all repositories if ``repository`` is empty.
+    """Return the jobs of a repository that are in ``states``.
 
+    An empty ``states`` selects jobs in any state, and an empty ``repository`` those of all repositories.
     Raises NotFound for an unknown repository.
     """
     jobs = [job async for job in client.jobs(repository)]

@@ -191,7 +191,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body. Raises SourceFailed if there is none."""
+    """Return the JSON object in a body. Raises SourceFailed if the body is not a JSON object."""
     try:
         tree = orjson.loads(body)
     except orjson.JSONDecodeError as error:
