@@ -138,7 +138,7 @@ async def test_a_sync_survives_a_short_outage_of_the_database(make_stack: MakeSt
             job = await client.sync("many")
             await wait_until(records.count_blocked_syncs)
             await database_proxy.disconnect()
-            await stack.jobs_worker.event("job_left_to_rescuer")
+            await stack.jobs_worker.event("job_left_to_recovery")
         await database_proxy.connect()
         assert (await client.wait_for_job(job))["status"]["state"] == "success"
         one_each = dict.fromkeys(names, 1)

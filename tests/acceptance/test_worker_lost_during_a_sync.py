@@ -128,7 +128,7 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
 
         async def has_abandoned_job() -> bool:
             """Return True if the worker lost its lease, or lost its connection because it was frozen during a write."""
-            return bool(frozen_worker.logged_events("job_abandoned") or frozen_worker.logged_events("job_left_to_rescuer"))
+            return bool(frozen_worker.logged_events("job_abandoned") or frozen_worker.logged_events("job_left_to_recovery"))
 
         await wait_until(has_abandoned_job)
         assert await client.wait_for_job(job) == ended_job

@@ -248,7 +248,7 @@ async def test_a_failed_recovery_does_not_stop_the_others(
         await recovery.run_once()
     await worker.wakeups.stop()
     assert [(await worker.find(uid)).state for uid in (stuck, recovered)] == ["working", "pending"]
-    assert [(line["event"], line["job"]) for line in logs if "job" in line] == [("job_not_rescued", "stuck"), ("job_rescued", "free")]
+    assert [(line["event"], line["job"]) for line in logs if "job" in line] == [("job_not_recovered", "stuck"), ("job_recovered", "free")]
     assert metrics.jobs_taken_up_again._value.get() - before == 1
 
 
@@ -272,7 +272,7 @@ async def test_a_lease_renewed_during_the_recovery_is_kept(
         await recovery.run_once()
     await worker.wakeups.stop()
     assert (await worker.find(uid)).state == "working"
-    assert [line for line in logs if line["event"] == "job_rescued"] == []
+    assert [line for line in logs if line["event"] == "job_recovered"] == []
     assert metrics.jobs_taken_up_again._value.get() == before
 
 

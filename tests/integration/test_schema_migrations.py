@@ -98,7 +98,7 @@ async def test_a_migration_waits_for_services_that_use_a_table(empty_url: str, m
         await fetch_value(empty_url, "select count(*) from two")
         await transaction.commit()
         assert await migration == ["0003_three.sql"]
-    assert {entry["event"] for entry in logs[:2]} == {"migration_waits"}
+    assert {entry["event"] for entry in logs[:2]} == {"migration_delayed"}
     await service.close()
 
 

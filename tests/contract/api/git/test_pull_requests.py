@@ -86,6 +86,20 @@ async def test_a_review_reports_folder_files(environment: ReviewEnvironment) -> 
     assert "has no effect on the folder: not valid JSON" in environment.comments(number)[0]
 
 
+async def test_a_review_lists_duplicates_of_changed_files(environment: ReviewEnvironment) -> None:
+    """A review lists a refused file that it did not change only if the change is in the file that has the same name."""
+    environment.push({"copies/a2.json": dashboard("a", "Second")}, "main")
+    await environment.sync()
+    duplicate = "| copies/a2.json |"
+    related_change = environment.propose({"a.json": dashboard("a", "Alpha", "sum(up)")}, "related")
+    await environment.review(related_change)
+    assert duplicate in environment.comments(related_change)[0]
+    # The path is also the end of the other one.
+    unrelated_change = environment.propose({"2.json": dashboard("new", "New")}, "unrelated")
+    await environment.review(unrelated_change)
+    assert duplicate not in environment.comments(unrelated_change)[0]
+
+
 async def test_a_review_covers_only_the_directory(environment: ReviewEnvironment) -> None:
     """A review lists relative paths in the repository's directory; a move into or out of it is a create or a delete."""
     environment.push(

@@ -54,6 +54,6 @@ class Chore:
         try:
             await self._work()
         except Unavailable as error:
-            log.info("chore_waits", chore=self._name, error=error.message)
+            log.info("chore_delayed", chore=self._name, error=error.message)
         except Exception:
             log.exception("chore_failed", chore=self._name)

@@ -150,7 +150,7 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Mi
         except (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError) as error:
             if asyncio.get_running_loop().time() > deadline:
                 raise DashwrightError(f"The migration {migration.name} failed and was rolled back: {error}") from error
-            log.info("migration_waits", name=migration.name, error=str(error))
+            log.info("migration_delayed", name=migration.name, error=str(error))
         await asyncio.sleep(_APPLY_PAUSE_SECONDS)
 
 

@@ -119,7 +119,7 @@ class AmqpSubscription:
             except Unroutable:
                 raise
             except Unavailable as error:
-                _log.info("message_kept", queue=self._queue.name, error=error.message)
+                _log.info("message_move_delayed", queue=self._queue.name, error=error.message)
             await asyncio.sleep(FULL_QUEUE_PAUSE_SECONDS)
             with translate_errors("Moving a message"):
                 # The property raises an error if the channel of the delivery is closed.

@@ -102,7 +102,7 @@ class MemorySubscription:
             except Unroutable:
                 raise
             except Unavailable as error:
-                _log.info("message_kept", queue=self._queue.spec.name, error=error.message)
+                _log.info("message_move_delayed", queue=self._queue.spec.name, error=error.message)
             await asyncio.sleep(FULL_QUEUE_PAUSE_SECONDS)
 
     async def cancel(self, *, drain: float) -> None:

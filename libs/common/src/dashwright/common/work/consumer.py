@@ -252,7 +252,7 @@ class JobConsumer:
         except LeaseLost:
             log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken over by another worker")
         except Unavailable as error:
-            log.warning("job_left_to_rescuer", error=error.message)
+            log.warning("job_left_to_recovery", error=error.message)
         except asyncio.CancelledError:
             # Shielded, since the cancellation that stops the worker must not also cancel the requeueing.
             await asyncio.shield(self._requeue(job, owner))
@@ -310,7 +310,7 @@ class JobConsumer:
                     connection, job.uid, owner=owner, delay=timedelta(seconds=delay), status=status.to_json()
                 )
         except Unavailable as unavailable:
-            log.warning("job_left_to_rescuer", error=unavailable.message)
+            log.warning("job_left_to_recovery", error=unavailable.message)
             return
         if not is_postponed:
             log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken over by another worker")

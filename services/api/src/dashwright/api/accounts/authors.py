@@ -46,4 +46,4 @@ def _plain_name(name: str) -> str:
 
 def _local_part(uid: str) -> str:
     """Return the local part of a generated address, such as ``user-7`` for ``user:7``."""
-    return re.sub(r"[^a-z0-9]+", "-", uid.lower()).strip("-") or "somebody"
+    return re.sub(r"[^a-z0-9]+", "-", uid.lower()).strip("-") or "user"

@@ -9,7 +9,7 @@ from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.dashboard_access import AnnotationPermission
 
 
-class FoundItem(ApiModel):
+class ClassicSearchHit(ApiModel):
     """A dashboard or folder that a search found."""
 
     id: int
@@ -56,7 +56,7 @@ class FolderItem(ApiModel):
     parent_uid: str | None = None
 
 
-class FolderAbove(ApiModel):
+class FolderAncestor(ApiModel):
     """A folder on the path from the root."""
 
     id: int
@@ -78,11 +78,11 @@ class FolderAbove(ApiModel):
     parent_uid: str | None = None
 
 
-class FolderShape(FolderAbove):
+class FolderShape(FolderAncestor):
     """A folder."""
 
     #: The ancestors that the caller may read, the highest first.
-    parents: list[FolderAbove] | None = None
+    parents: list[FolderAncestor] | None = None
     description: str | None = None
     managed_by: str | None = None
     access_control: dict[str, bool] | None = None

@@ -188,8 +188,8 @@ class _Review:
                 preview_url=self._preview_address(fault.path) if fault.kind is DASHBOARD else "",
             )
             for fault in (*plan.faults, *plan.folder_faults)
-            # The fault of an unchanged file may name a changed one, such as a duplicate.
-            if fault.path in changed_paths or any(path in fault.message for path in changed_paths)
+            # The change can also be in the other file, such as a new duplicate that replaces this file as the source.
+            if fault.path in changed_paths or fault.other_path in changed_paths
         ]
         write_reports = await self._reports_of_writes([file for file in plan.writes if file.path in changed_paths])
         if self._needs_pictures:

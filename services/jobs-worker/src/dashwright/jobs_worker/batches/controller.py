@@ -87,9 +87,9 @@ class BatchController:
                 try:
                     is_idle = not await self.run_once()
                 except Unavailable as error:
-                    log.info("batches_wait", error=error.message)
+                    log.info("batches_delayed", error=error.message)
                 except Exception:
-                    log.exception("batches_wait")
+                    log.exception("batch_controller_failed")
                 if is_idle:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_SEARCH_INTERVAL_SECONDS):

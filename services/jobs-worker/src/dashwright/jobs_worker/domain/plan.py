@@ -262,13 +262,27 @@ def _refuse_duplicates(
 def _duplicate_fault(file: PreparedFile, other_path: str) -> Fault:
     public_message = f"duplicate resource name: {file.key.name}"
     message = f"{public_message}, twice in {file.path}" if file.path == other_path else f"{public_message}, {file.path} and {other_path}"
-    return Fault(file.path, message, file.stored_objects, file.key.name, public_message=public_message, resource=file.key.resource)
+    return _fault_of_two_files(file, other_path, message, public_message, file.stored_objects)
 
 
 def _copy_fault(file: PreparedFile, other_path: str) -> Fault:
     message = f"{file.path} is a copy of {other_path}: only that one is synced"
-    public_message = "the file is a copy of another one, and only that one is synced"
-    return Fault(file.path, message, (), file.key.name, public_message=public_message, resource=file.key.resource)
+    return _fault_of_two_files(file, other_path, message, "the file is a copy of another one, and only that one is synced", ())
+
+
+def _fault_of_two_files(
+    file: PreparedFile, other_path: str, message: str, public_message: str, stored_objects: tuple[ManagedObject, ...]
+) -> Fault:
+    """Return a fault of a file because of the file at ``other_path``."""
+    return Fault(
+        file.path,
+        message,
+        stored_objects,
+        file.key.name,
+        public_message=public_message,
+        other_path=other_path,
+        resource=file.key.resource,
+    )
 
 
 def _in_plan_order(faults: Mapping[tuple[str, int], Fault]) -> list[Fault]:

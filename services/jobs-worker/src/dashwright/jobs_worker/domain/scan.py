@@ -45,6 +45,8 @@ class Fault:
     is_lasting: bool = False
     #: Message for callers who may not see other files; empty if ``message`` names no other file.
     public_message: str = ""
+    #: The other file that ``message`` names, or empty.
+    other_path: str = ""
     #: ``True`` if only some documents of the file are refused, and its other documents are stored.
     is_partial: bool = False
     #: Plural of the kind of the object of the file, if known.

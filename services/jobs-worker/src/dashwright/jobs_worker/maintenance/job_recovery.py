@@ -38,7 +38,7 @@ class JobRecovery:
             try:
                 await self._recover(job)
             except DashwrightError as error:
-                log.warning("job_not_rescued", job=job.name, error=error.message)
+                log.warning("job_not_recovered", job=job.name, error=error.message)
 
     async def _recover(self, job: StoredJob) -> None:
         """Requeue a job, or end it as ``error`` if it was started too often."""
@@ -53,7 +53,7 @@ class JobRecovery:
                 is_recovered = await self._requeue(connection, job)
         if is_recovered:
             self._wakeups.publish_soon([Wakeup(pool_of(job.wake_key), job.uid)])
-            log.warning("job_rescued", job=job.name, repository=job.repository, attempts=job.attempts)
+            log.warning("job_recovered", job=job.name, repository=job.repository, attempts=job.attempts)
 
     async def _requeue(self, connection: Connection, job: StoredJob) -> bool:
         if not await claims.requeue_expired(connection, job):

@@ -111,7 +111,7 @@ class Scheduler:
                         await self.plan(connection)
                         await asyncio.sleep(_ROUND_INTERVAL_SECONDS)
             except Unavailable as error:
-                log.info("schedule_waits", error=error.message)
+                log.info("schedule_delayed", error=error.message)
             except Exception:
                 log.exception("schedule_failed")
             await asyncio.sleep(_RETRY_SECONDS)
@@ -182,7 +182,7 @@ class Scheduler:
             try:
                 await self._run_step(repository, step)
             except Unavailable as error:
-                log.info("repository_waits", repository=repository.name, error=error.message)
+                log.info("scheduled_step_delayed", repository=repository.name, error=error.message)
             except TooManyRequests as error:
                 await self._pause_host(repository, listed_repository.host, error)
             except DashwrightError as error:

@@ -73,9 +73,9 @@ class NotificationSender:
             try:
                 await self._claim()
             except Unavailable as error:
-                log.info("notifications_wait", error=error.message)
+                log.info("notifications_delayed", error=error.message)
             except Exception:
-                log.exception("notifications_wait")
+                log.exception("notification_sender_failed")
             with suppress(TimeoutError):
                 async with asyncio.timeout(_SEARCH_INTERVAL_SECONDS):
                     await self._changed.wait()

@@ -48,14 +48,14 @@ class PermissionItems(ClassicBody):
     items: list[PermissionItem]
 
 
-class GivenPermission(ClassicBody):
+class SetPermission(ClassicBody):
     """The permission of one user, team or role on a folder or dashboard. An empty string removes the permission."""
 
     #: ``View``, ``Edit`` or ``Admin``; an empty string for none.
     permission: Text = ""
 
 
-class HolderPermission(GivenPermission):
+class HolderPermission(SetPermission):
     """The permission of one user, team or role, which the members name."""
 
     user_id: int = 0
@@ -116,7 +116,7 @@ class _Handlers:
         return json_response(PermissionsDescription(assignments=Assignments(), permissions=list(get_args(LevelName))))
 
     async def _set(self, call: Call, rule: Rule) -> Response:
-        body = await call.model_or_400(GivenPermission, message=_BAD_BODY)
+        body = await call.model_or_400(SetPermission, message=_BAD_BODY)
         level = _named_level(body.permission)
         await self._permissions.set_rule(call.actor, call.identity, self._kind, call.parameters["uid"], rule._replace(level=level))
         return message_response("Permission removed" if level is Level.NONE else "Permission updated")
@@ -205,15 +205,15 @@ def _access_control_routes(kind: Kind, permissions: Permissions) -> list[Route]:
         write_route(
             "/users/{user_id}",
             handlers.set_user,
-            new_operation("setUser", summary_template % "a user", Message, GivenPermission, user_id=int),
+            new_operation("setUser", summary_template % "a user", Message, SetPermission, user_id=int),
         ),
         write_route(
             "/teams/{team_id}",
             handlers.set_team,
-            new_operation("setTeam", summary_template % "a team", Message, GivenPermission, team_id=int),
+            new_operation("setTeam", summary_template % "a team", Message, SetPermission, team_id=int),
         ),
         write_route(
-            "/builtInRoles/{role}", handlers.set_role, new_operation("setRole", summary_template % "a role", Message, GivenPermission)
+            "/builtInRoles/{role}", handlers.set_role, new_operation("setRole", summary_template % "a role", Message, SetPermission)
         ),
     ]
 

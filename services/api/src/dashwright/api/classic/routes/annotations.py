@@ -104,7 +104,7 @@ class GraphiteEvent(ClassicBody):
     data: Text = ""
 
 
-class PanelOrOne(ClassicBody):
+class AnnotationSelection(ClassicBody):
     """The annotations to delete: all annotations of a panel, or a single one."""
 
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
@@ -184,7 +184,7 @@ class _Handlers:
         return message_response("Annotation deleted")
 
     async def delete_many(self, call: Call) -> Response:
-        body = parse_exact(await call.body(), PanelOrOne)
+        body = parse_exact(await call.body(), AnnotationSelection)
         if body.annotation_id:
             await self._annotations.delete(call.actor, call.identity, body.annotation_id)
         elif body.panel_id and (body.dashboard_uid or body.dashboard_id):
@@ -290,7 +290,7 @@ def routes(annotations: Annotations) -> list[Route]:
         "deleteAnnotationByID", "delete an annotation", _TAG, responses={200: Message}, parameters=id_parameter, errors=(404,)
     )
     delete_many = Operation(
-        "massDeleteAnnotations", "delete all annotations of a panel, or a single one", _TAG, PanelOrOne, {200: Message}, errors=(404,)
+        "massDeleteAnnotations", "delete all annotations of a panel, or a single one", _TAG, AnnotationSelection, {200: Message}, errors=(404,)
     )
     return [
         Route("GET", path, handlers.list, read, listing),

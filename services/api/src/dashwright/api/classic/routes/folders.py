@@ -16,7 +16,7 @@ from dashwright.api.domain.urls import folder_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.models.classic_objects import FolderAbove, FolderCounts, FolderDeleted, FolderItem, FolderShape, SaveRefused
+from dashwright.api.models.classic_objects import FolderAncestor, FolderCounts, FolderDeleted, FolderItem, FolderShape, SaveRefused
 from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.stores import titles
 from dashwright.api.stores.audit import event_of
@@ -169,7 +169,7 @@ class _Handlers:
         folder, org_id = details.folder, call.identity.org_id
         *ancestor_provenances, provenance = await find_provenances(self._database, [*details.ancestors, folder])
         parents = [
-            FolderAbove(**_common_members(details, ancestor, ancestor_provenance, org_id))
+            FolderAncestor(**_common_members(details, ancestor, ancestor_provenance, org_id))
             for ancestor, ancestor_provenance in zip(details.ancestors, ancestor_provenances, strict=True)
         ]
         response = FolderShape(
@@ -281,7 +281,7 @@ def _mismatch_response(error: VersionMismatch) -> Response:
 
 
 def _common_members(details: FolderDetails, folder: StoredObject, provenance: Provenance, org_id: int) -> dict[str, Any]:
-    """Return the members that FolderShape and FolderAbove have in common, for the folder of ``details`` or one above it."""
+    """Return the members that FolderShape and FolderAncestor have in common, for the folder of ``details`` or one above it."""
     abilities = abilities_on(details.view, folder, is_editable=repository_of(provenance.annotations) is None)
     readable_names = {ancestor.name for ancestor in details.ancestors}
     return {

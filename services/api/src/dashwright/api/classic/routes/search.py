@@ -14,7 +14,7 @@ from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, legacy_500_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
-from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions, TagCount
+from dashwright.api.models.classic_objects import ClassicSearchHit, SortOption, SortOptions, TagCount
 from dashwright.api.models.response import Message
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
@@ -136,11 +136,11 @@ class _Handlers:
         async with self._database.connection() as connection:
             search = titles.search_deleted if query.deleted else titles.search
             matches = await search(connection, title_query, limit=limit, offset=offset)
-        return json_response([self._found_item(match, caller.org_id) for match in matches])
+        return json_response([self._hit(match, caller.org_id) for match in matches])
 
-    def _found_item(self, match: titles.TitleMatch, org_id: int) -> FoundItem:
+    def _hit(self, match: titles.TitleMatch, org_id: int) -> ClassicSearchHit:
         url_of = folder_url if match.is_folder else dashboard_url
-        item = FoundItem(
+        item = ClassicSearchHit(
             id=match.number,
             uid=match.name,
             org_id=org_id,
@@ -165,7 +165,7 @@ class _Handlers:
 def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list[Route]:
     """Return the routes of the search."""
     handlers = _Handlers(database, policy, timedelta(days=trash_days))
-    responses = {200: list[FoundItem], 500: Message}
+    responses = {200: list[ClassicSearchHit], 500: Message}
     search = Operation(
         "search",
         "dashboards and folders, by title",

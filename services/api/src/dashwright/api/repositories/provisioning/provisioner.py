@@ -90,7 +90,7 @@ class RepositoryProvisioner:
             try:
                 await self._writer.delete(REPOSITORY, stored.namespace, stored.name, context, preconditions=preconditions, grace_seconds=0)
             except (Conflict, NotFound) as error:
-                log.info("provisioned_repository_kept", namespace=stored.namespace, repository=stored.name, reason=error.message)
+                log.info("provisioned_repository_not_deleted", namespace=stored.namespace, repository=stored.name, reason=error.message)
             except DashwrightError as error:
                 if error.retryable:
                     raise

@@ -53,7 +53,7 @@ class ProvisioningRounds:
                         await provisioner.apply(connection)
                         await asyncio.sleep(self._seconds)
             except DashwrightError as error:
-                log.info("provisioning_waits", error=error.message)
+                log.info("provisioning_delayed", error=error.message)
             except Exception:
                 log.exception("provisioning_failed")
             await asyncio.sleep(self._seconds)

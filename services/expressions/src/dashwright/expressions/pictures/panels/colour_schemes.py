@@ -1,7 +1,8 @@
 """Colour schemes of heat maps by name: those of ColorBrewer, matplotlib and D3 that Grafana offers, as steps of a palette."""
 
-from collections.abc import Sequence
 from typing import Final
+
+from dashwright.expressions.pictures.display.colour_math import gradient_colour
 
 #: The colours of ColorBrewer's sequential schemes, from light to dark. Dark themes reverse them, as Grafana does.
 _SEQUENTIAL: Final = {
@@ -64,31 +65,6 @@ def scheme_palette(name: str, count: int, *, is_dark: bool, is_reversed: bool) -
         codes, is_reversed_by_default = _PERCEPTUAL[name], not is_dark
     else:
         codes, is_reversed_by_default = _SEQUENTIAL.get(name, _SEQUENTIAL[DEFAULT_SCHEME]), is_dark
-    stops = [(int(code[:2], 16), int(code[2:4], 16), int(code[4:], 16)) for code in codes.split()]
-    colours = [_interpolated(stops, index / max(count - 1, 1)) for index in range(count)]
+    stops = [f"#{code}" for code in codes.split()]
+    colours = [gradient_colour(stops, index / max(count - 1, 1)) for index in range(count)]
     return colours[::-1] if is_reversed_by_default != is_reversed else colours
-
-
-def _interpolated(stops: Sequence[tuple[int, int, int]], share: float) -> str:
-    """Return the colour at a share of the scheme, from 0 to 1: on a uniform B-spline through the first and the last stop, as in D3."""
-    last = len(stops) - 1
-    index = min(int(share * last), last - 1)
-    position = share * last - index
-    components = []
-    for channel in range(3):
-        second, third = stops[index][channel], stops[index + 1][channel]
-        first = stops[index - 1][channel] if index > 0 else 2 * second - third
-        fourth = stops[index + 2][channel] if index < last - 1 else 2 * third - second
-        components.append(min(max(round(_spline(first, second, third, fourth, position)), 0), 255))
-    return "#" + "".join(f"{component:02x}" for component in components)
-
-
-def _spline(first: float, second: float, third: float, fourth: float, position: float) -> float:
-    """Return the value of a cubic B-spline between its second and third control value."""
-    square, cube = position**2, position**3
-    return (
-        (1 - 3 * position + 3 * square - cube) * first
-        + (4 - 6 * square + 3 * cube) * second
-        + (1 + 3 * position + 3 * square - 3 * cube) * third
-        + cube * fourth
-    ) / 6
