@@ -100,7 +100,7 @@ class FeatureSettingsFields(BaseSettings):
     # Notifications
     notification_seconds: Seconds = setting(
         86_400,
-        "seconds after an event for which its [notification](notifications.md) is sent again while a receiver does not accept it",
+        "time after an event, in seconds, in which its [notification](notifications.md) is sent again while a receiver does not accept it",
         "jobs-worker",
     )
     notifications_kept: Positive = setting(

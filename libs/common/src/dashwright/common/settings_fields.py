@@ -27,8 +27,8 @@ class SettingsFields(BaseSettings):
     tls: Literal["", "self-signed"] = setting(
         "",
         "`self-signed`: the gateway serves https with a self-signed certificate, generated in `DATA_DIR/tls` for `localhost`, the "
-        "loopback addresses and `HTTP_HOST` (the name of the machine, if the gateway listens on all addresses), and renewed at a start "
-        "within 30 days of its expiry. Let clients trust the file `DATA_DIR/tls/certificate.pem`, which cannot sign other certificates. "
+        "loopback addresses and `HTTP_HOST` (the name of the machine, if the gateway listens on all addresses). A start in the last 30 "
+        "days before it expires renews it. Let clients trust the file `DATA_DIR/tls/certificate.pem`, which cannot sign other certificates. "
         "Do not combine this setting with `TLS_CERT` and `TLS_KEY`",
         "api",
     )
@@ -68,8 +68,8 @@ class SettingsFields(BaseSettings):
     login_attempts: Positive = setting(
         5,
         "failed attempts with one login from one address, after which this login is refused from this address until "
-        "`LOGIN_WINDOW_SECONDS` have passed; for all logins together, an address has ten times as many attempts. Each gateway counts "
-        "separately",
+        "`LOGIN_WINDOW_SECONDS` have passed. After ten times as many failed attempts with any logins, the address is refused. Each "
+        "gateway counts separately",
         "api",
     )
     login_window_seconds: Seconds = setting(300, "seconds for which failed logins are counted, from the first failure", "api")
@@ -107,9 +107,9 @@ class SettingsFields(BaseSettings):
     quotas_enabled: bool = setting(True, "`false`: quotas limit nothing, and the routes about quotas return 403", "api, jobs-worker")
     quota_defaults: Annotated[Mapping[str, int], NoDecode] = setting(
         None,
-        "default limits of organizations and users that have no limit of their own ([quotas](accounts.md#quotas)): "
-        "`org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10`, and for the whole server "
-        "`global_user`, `global_org`, `global_dashboard`, `global_data_source`, `global_api_key` and `global_alert_rule`. `-1`, like a "
+        "default limits of organizations and users that have no limit of their own ([quotas](accounts.md#quotas)), for example "
+        "`org_user=10,org_dashboard=100`. The names are `org_user`, `org_dashboard`, `org_data_source`, `org_api_key`, `org_alert_rule` "
+        "and `user_org`, and for the whole server `global_user`, `global_org`, `global_dashboard`, `global_data_source`, `global_api_key` and `global_alert_rule`. `-1`, like a "
         "missing entry, means unlimited; `0` allows nothing. Give api and jobs-worker the same value",
         "api, jobs-worker",
         default_factory=dict,
@@ -169,8 +169,8 @@ class SettingsFields(BaseSettings):
     address_connections: Positive = setting(
         2000,
         "maximum number of open connections of one address (for IPv6, of one network with a prefix of 64 bits); further connections are "
-        "closed. Connections from this machine and from `TRUSTED_PROXIES` are not counted. At most 1,024 connections of an address may "
-        "have sent no complete request headers yet; each of these is closed after 20 seconds",
+        "closed. Connections from this machine and from `TRUSTED_PROXIES` are not counted. At most 1,024 of an address's connections may "
+        "wait for their first complete request headers; each of these is closed after 20 seconds",
         "api",
     )
     max_body_bytes: Positive = setting(16 * 1024 * 1024, "maximum size of a query's body; RabbitMQ 4 accepts no larger message", "api")
@@ -178,7 +178,7 @@ class SettingsFields(BaseSettings):
         128 * 1024 * 1024,
         "maximum memory for responses that their clients have not read yet: half of it for one organization, a quarter for one caller. "
         "Instead of a response that does not fit, the client receives 429 if the share of its caller or organization is used up, and 503 "
-        "if all of the memory is. A response above the limit is sent if it is the only one",
+        "if all of the memory is used up. A response larger than these limits is sent while no other response waits",
         "api",
     )
     write_seconds: Seconds = setting(
@@ -192,8 +192,8 @@ class SettingsFields(BaseSettings):
     )
     drain_seconds: Annotated[float, Field(ge=0)] = setting(
         0,
-        "seconds for which a stopping gateway still accepts requests, while `/readyz` returns 503 and each response closes its connection: "
-        "longer than the load balancer in front needs to notice ([scaling](../how-to/operations.md#several-gateways))",
+        "seconds for which a stopping gateway still accepts requests, while `/readyz` returns 503 and each response closes its connection. "
+        "Use more than the load balancer in front needs to notice the 503 ([scaling](../how-to/operations.md#several-gateways))",
         "api",
     )
     query_seconds: Seconds = setting(30, "deadline of a query, in seconds", "api")
@@ -204,8 +204,8 @@ class SettingsFields(BaseSettings):
     )
     query_waiting: Annotated[int, Field(gt=0, le=50_000)] = setting(
         512,
-        "maximum number of waiting queries in one worker, at most 50,000; an organization may have at most as many waiting queries as "
-        "there are free places",
+        "maximum number of waiting queries in one worker, at most 50,000. A query is refused if its organization already has as many "
+        "waiting queries as there are free places, so one organization fills at most half of them",
         "expressions",
     )
     query_bytes: Positive = setting(
@@ -252,7 +252,7 @@ class SettingsFields(BaseSettings):
     )
     evaluation_seconds: Seconds = setting(
         25,
-        "seconds for which one request may be evaluated; keep it below `QUERY_SECONDS`, so that the client receives the error",
+        "maximum time of a request's evaluation, in seconds; keep it below `QUERY_SECONDS`, so that the client receives the error",
         "expressions",
     )
     sql_slots: Positive = setting(
@@ -306,7 +306,7 @@ class SettingsFields(BaseSettings):
     job_slots: Positive = setting(
         4,
         "maximum number of jobs on repositories that one worker runs concurrently. As soon as several organizations have had jobs, a "
-        "quarter of these slots, and at least one if there are several, is reserved for organizations without running jobs",
+        "quarter of these slots is reserved for organizations without running jobs: at least one slot, unless the worker has only one",
         "jobs-worker",
     )
     evaluation_slots: Positive = setting(
@@ -365,9 +365,9 @@ class SettingsFields(BaseSettings):
     host_requests: Annotated[int, Field(ge=0)] = setting(
         600,
         "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
-        "The last quarter is reserved for requests that a caller waits for. An organization with *n* requests in the last minute must "
-        "leave *n*/8 requests of the limit to others. A check of a branch counts as one request, or as two over SSH and for a host "
-        "without protocol version 2, and a fetch as three",
+        "The last quarter is reserved for requests that a caller waits for. An organization must leave an eighth of its own number of "
+        "requests to others: with 400 requests in the last minute, 50. A fetch counts as three requests and a check of a branch as one, "
+        "but as two over SSH and for a host without protocol version 2",
         "jobs-worker",
     )
     git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(
