@@ -74,13 +74,13 @@ async def test_items_of_a_file_are_submitted_once(terminal: Terminal, tmp_path: 
     items = [evaluation(value, item_id=f"item {value}") for value in range(30)]
     file.write_text("".join(f"{json.dumps(item)}\n" for item in items))
     status, text = await terminal.run(command.submit, "b", str(file), close=False, priority=5)
-    assert (status, text.splitlines()[-1]) == (0, "b: 30 items accepted, 0 known, 0 refused")
+    assert (status, text.splitlines()[-1]) == (0, "b: 30 items accepted, 0 duplicates, 0 refused")
     file.write_text(file.read_text() + "{\n")
     status, text = await terminal.run(command.submit, "b", str(file), wait=True)
-    assert (status, text.splitlines()[0]) == (1, "b: 0 items accepted, 30 known, 1 refused")
+    assert (status, text.splitlines()[0]) == (1, "b: 0 items accepted, 30 duplicates, 1 refused")
     assert text.splitlines()[-1] == "b success: 30 items (30 success)"
     status, text = await terminal.run(command.submit, "b", str(file))
-    assert (status, text.splitlines()[0]) == (1, "b: 0 items accepted, 30 known, 1 refused")
+    assert (status, text.splitlines()[0]) == (1, "b: 0 items accepted, 30 duplicates, 1 refused")
     file.write_text(json.dumps(evaluation(31, item_id="new")))
     assert (await terminal.run(command.submit, "b", str(file)))[0] == 2
 

@@ -350,9 +350,8 @@ async def _add(client: BatchesClient, output: Output, name: str, source: BinaryI
                 report(_PROGRAM, _refusal(verdict))
     if counts["refused"] > _MAX_REPORTED:
         report(_PROGRAM, f"{counts['refused'] - _MAX_REPORTED} more items were refused")
-    output.print_line(
-        f"{name}: {with_plural(counts['accepted'], 'item')} accepted, {counts['duplicate']} known, {counts['refused']} refused"
-    )
+    accepted, duplicates = with_plural(counts["accepted"], "item"), with_plural(counts["duplicate"], "duplicate")
+    output.print_line(f"{name}: {accepted} accepted, {duplicates}, {counts['refused']} refused")
     return counts["refused"]
 
 
