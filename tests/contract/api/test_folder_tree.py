@@ -42,11 +42,16 @@ async def names(api: Api, plural: str) -> str:
 
 
 async def test_a_folder_is_never_inside_itself(api: Api) -> None:
-    """A folder cannot be moved into itself or a folder below it."""
+    """A folder cannot be created in itself, or moved into itself or a folder below it."""
+    for path, body in (
+        ("/api/folders", {"uid": "a", "title": "a", "parentUid": "a"}),
+        (FOLDERS, {"metadata": {"name": "a", "annotations": {"grafana.app/folder": "a"}}, "spec": {"title": "a"}}),
+    ):
+        assert (await api("POST", path, body))[0] == 400
     await create_chain(api, "a", "b", "c")
     for parent in ("a", "b", "c"):
         status, message = await move_folder(api, "a", parent)
-        assert (status, message) == (400, f'folder "a" cannot be moved into "{parent}", which is the same folder or inside it')
+        assert (status, message) == (400, f'folder "a" cannot be in "{parent}", which is the same folder or inside it')
         status, response = await api("POST", "/api/folders/a/move", {"parentUid": parent})
         assert (status, response["messageId"]) == (400, "folder.circular")
     assert await move_folder(api, "c", "a") == (200, "")

@@ -36,10 +36,11 @@ async def check_write(
     Raises NotFound for a missing folder, and BadRequest for a folder inside itself or nested too deeply. Raises Invalid for a
     second repository that is synced to the instance instead of a folder, or that reads the same files as another one.
     """
-    if write.kind.in_folder:
-        await check_folder(connection, namespace, write, current)
+    # A new folder inside itself is refused by this check, before its parent is reported as missing.
     if write.kind.is_tree:
         await check_nesting(connection, namespace, write, current, max_depth=settings.folder_depth)
+    if write.kind.in_folder:
+        await check_folder(connection, namespace, write, current)
     if write.kind is REPOSITORY:
         target = orjson.loads(write.spec)["sync"]["target"]
         if current is not None:
@@ -194,10 +195,8 @@ async def check_nesting(
     if not parent or (current is not None and current.folder == parent):
         return
     ancestors = await folders.ancestors(connection, namespace, parent)
-    if write.name in {ancestor.name for ancestor in ancestors}:
-        raise BadRequest(
-            f'folder "{write.name}" cannot be moved into "{parent}", which is the same folder or inside it', message_id="folder.circular"
-        )
+    if write.name in {parent, *(ancestor.name for ancestor in ancestors)}:
+        raise BadRequest(f'folder "{write.name}" cannot be in "{parent}", which is the same folder or inside it', message_id="folder.circular")
     height = 1 if current is None else await folders.height(connection, namespace, write.name, limit=max_depth + 1)
     if len(ancestors) + height > max_depth:
         raise BadRequest(
