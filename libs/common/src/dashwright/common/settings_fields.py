@@ -28,8 +28,8 @@ class SettingsFields(BaseSettings):
         "",
         "`self-signed`: the gateway serves https with a self-signed certificate, generated in `DATA_DIR/tls` for `localhost`, the "
         "loopback addresses and `HTTP_HOST` (the name of the machine, if the gateway listens on all addresses). A start in the last 30 "
-        "days before it expires renews it. Let clients trust the file `DATA_DIR/tls/certificate.pem`, which cannot sign other certificates. "
-        "Do not combine this setting with `TLS_CERT` and `TLS_KEY`",
+        "days before it expires renews it. Let clients trust the file `DATA_DIR/tls/certificate.pem`, which cannot sign other "
+        "certificates. Do not combine this setting with `TLS_CERT` and `TLS_KEY`",
         "api",
     )
     database_url: SecretStr | None = setting(
@@ -109,8 +109,9 @@ class SettingsFields(BaseSettings):
         None,
         "default limits of organizations and users that have no limit of their own ([quotas](accounts.md#quotas)), for example "
         "`org_user=10,org_dashboard=100`. The names are `org_user`, `org_dashboard`, `org_data_source`, `org_api_key`, `org_alert_rule` "
-        "and `user_org`, and for the whole server `global_user`, `global_org`, `global_dashboard`, `global_data_source`, `global_api_key` and `global_alert_rule`. `-1`, like a "
-        "missing entry, means unlimited; `0` allows nothing. Give api and jobs-worker the same value",
+        "and `user_org`, and for the whole server `global_user`, `global_org`, `global_dashboard`, `global_data_source`, `global_api_key` "
+        "and `global_alert_rule`. `-1`, like a missing entry, means unlimited; `0` allows nothing. Give api and jobs-worker the same "
+        "value",
         "api, jobs-worker",
         default_factory=dict,
     )

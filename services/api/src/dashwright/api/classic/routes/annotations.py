@@ -290,7 +290,12 @@ def routes(annotations: Annotations) -> list[Route]:
         "deleteAnnotationByID", "delete an annotation", _TAG, responses={200: Message}, parameters=id_parameter, errors=(404,)
     )
     delete_many = Operation(
-        "massDeleteAnnotations", "delete all annotations of a panel, or a single one", _TAG, AnnotationSelection, {200: Message}, errors=(404,)
+        "massDeleteAnnotations",
+        "delete all annotations of a panel, or a single one",
+        _TAG,
+        AnnotationSelection,
+        {200: Message},
+        errors=(404,),
     )
     return [
         Route("GET", path, handlers.list, read, listing),

@@ -196,7 +196,9 @@ async def check_nesting(
         return
     ancestors = await folders.ancestors(connection, namespace, parent)
     if write.name in {parent, *(ancestor.name for ancestor in ancestors)}:
-        raise BadRequest(f'folder "{write.name}" cannot be in "{parent}", which is the same folder or inside it', message_id="folder.circular")
+        raise BadRequest(
+            f'folder "{write.name}" cannot be in "{parent}", which is the same folder or inside it', message_id="folder.circular"
+        )
     height = 1 if current is None else await folders.height(connection, namespace, write.name, limit=max_depth + 1)
     if len(ancestors) + height > max_depth:
         raise BadRequest(
