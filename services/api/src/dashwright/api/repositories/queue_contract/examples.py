@@ -26,7 +26,7 @@ JOB_SPEC: Final = (
     _example("sync", _SPEC, authorization="Basic YWRtaW46YWRtaW4="),
     _example("export", {"action": "export", "repository": "team", "export": {"folder": "shop", "branch": "backup"}}),
     _example("pullRequest", {"repository": "team", "pr": {"pr": 7}}),
-    _example("newerNames", {"repository": "team", "push": {"path": "dashboards"}}),
+    _example("push", {"repository": "team", "push": {"path": "dashboards"}}),
 )
 JOB_SPECS: Final = (_example("twoRepositories", [_SPEC, {**_SPEC, "repository": "shop"}]),)
 JOB_OBJECT: Final = (
