@@ -10,8 +10,8 @@
 Each side has an inbox: RabbitMQ's direct reply-to, which has no queue, stores nothing and is closed with its channel. The first
 chunk must arrive by the deadline. After it, either side ends the call if no message arrives within the idle timeout.
 
-A request whose worker died is redelivered, and then published again as its second attempt. If that attempt is redelivered as well,
-the caller receives an error and the request is discarded. A request that kills workers thus kills at most two.
+If a worker dies, the broker redelivers its request. The next worker publishes the request again, as its second attempt. If the second
+attempt is redelivered as well, the caller receives an error and the request is discarded. Thus a request kills at most two workers.
 """
 
 from dashwright.common.messaging.rpc_client import RpcClient, RpcResponse

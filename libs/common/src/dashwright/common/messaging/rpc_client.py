@@ -19,7 +19,7 @@ from dashwright.common.observability import metrics
 
 _log = structlog.get_logger()
 
-#: A broken connection is restored within this time, unless the broker is down.
+#: Enough time to restore a broken connection, unless the broker is down.
 _RECONNECT_TIMEOUT_SECONDS = 3.0
 
 
@@ -39,6 +39,7 @@ class RpcClient:
         self._inbox: Inbox | None = None
         # Weak references, so that responses without a reader disappear. Their workers are cancelled when the next chunk arrives.
         self._responses: WeakValueDictionary[str, RpcResponse] = WeakValueDictionary()
+        #: Tasks that ask workers to stop calls.
         self._cancel_tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -102,6 +103,7 @@ class RpcClient:
         response = self._responses.get(message.correlation_id or "")
         if response is not None and response.accept(message):
             return
+        # The worker of an unknown or ended call must stop, unless it has sent its last chunk.
         if message.reply_to and not message.headers.get(wire.LAST):
             task = asyncio.get_running_loop().create_task(
                 cancel(self._broker, self._signer, message.reply_to, message.correlation_id or "")
@@ -115,6 +117,7 @@ class RpcClient:
 
 
 def _timeout_message(seconds: float, *, is_accepted: bool) -> str:
+    """Return the message of DeadlineExceeded for a call without a first chunk."""
     if is_accepted:
         return f"The worker did not begin its response within {seconds:g} s; request less or allow more time"
     return f"No worker took the request within {seconds:g} s; check that one is running and not overloaded"
@@ -136,6 +139,7 @@ class RpcResponse:
         self._idle_timeout = idle_timeout
         self._started = perf_counter()
         self._changed = asyncio.Event()
+        #: True once the last chunk or an error has arrived, or the call was aborted. The reader may still have unread chunks.
         self._is_ended = False
         self._error: DashwrightError | None = None
         self._reset(attempt=0)
@@ -144,9 +148,11 @@ class RpcResponse:
         """Prepare for the chunks of an attempt. Attempt 0 is before any message of a worker."""
         self._attempt = attempt
         self._worker_address: str | None = None
+        #: Received chunks that the reader has not read.
         self._chunks: deque[bytes] = deque()
         self._received_count = 0
         self._read_count = 0
+        #: The read count of which the worker was last notified.
         self._reported_count = 0
         self._window = 1
 
@@ -157,9 +163,10 @@ class RpcResponse:
 
     @property
     def complete_body(self) -> bytes | None:
-        """The body if it arrived in one chunk, as most do, else None."""
-        has_one_chunk = self._received_count == len(self._chunks) == 1
-        return self._chunks[0] if self._is_ended and self._error is None and has_one_chunk else None
+        """The body if it arrived in one chunk, as most do, and was not read by ``chunks``. Otherwise None: call ``read``."""
+        is_complete = self._is_ended and self._error is None
+        has_one_unread_chunk = self._received_count == 1 and len(self._chunks) == 1
+        return self._chunks[0] if is_complete and has_one_unread_chunk else None
 
     async def read(self) -> bytes:
         """Return the body. Raises the errors of ``chunks``."""
@@ -207,6 +214,7 @@ class RpcResponse:
         while not self._received_count and self._error is None:
             self._changed.clear()
             await self._changed.wait()
+        # An error after the first chunk is raised by ``chunks``, in its place after the chunks.
         if self._error is not None and not self._chunks:
             raise self._error
 
@@ -251,7 +259,8 @@ class RpcResponse:
         self._changed.set()
 
     async def _report_read_count(self) -> None:
-        # With one report for each half of the window, the worker need not wait.
+        """Notify the worker of the read count, if half of the window was read since the last report."""
+        # Reports after a full window would be too late: the worker would have to wait for each.
         if self._is_ended or self._worker_address is None or self._read_count - self._reported_count < max(1, self._window // 2):
             return
         self._reported_count = self._read_count

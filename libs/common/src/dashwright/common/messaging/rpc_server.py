@@ -52,8 +52,9 @@ class RpcServer:
     """Server of the calls of one queue.
 
     A reply is sent in chunks of at most ``chunk_bytes`` bytes, of which at most ``window`` are sent before the reader has read
-    them. The reader must finish within ``max_idle_timeouts`` times the idle timeout of its request, since it occupies one of
-    the ``prefetch`` slots. Calls that take longer than ``announce_after`` seconds first announce that a worker accepted them.
+    them. The reader must finish within ``max_idle_timeouts`` times the idle timeout of its request, since its call occupies one of
+    the ``prefetch`` slots. If the first chunk takes longer than ``announce_after`` seconds, the worker first announces that it has
+    accepted the call.
     """
 
     def __init__(
@@ -103,10 +104,8 @@ class RpcServer:
         if not call_id or not reply_to or not self.signer.is_genuine(request, Purpose.REQUEST, self._queue):
             return self._refuse("signature")
         now = self._clock.seconds()
-        deadline, idle_timeout = (
-            count_header(request.headers, wire.DEADLINE) / 1000,
-            count_header(request.headers, wire.IDLE_TIMEOUT) / 1000,
-        )
+        deadline = count_header(request.headers, wire.DEADLINE) / 1000
+        idle_timeout = count_header(request.headers, wire.IDLE_TIMEOUT) / 1000
         remaining_seconds = deadline - now
         if remaining_seconds <= 0 or self._inbox is None:
             _log.info("rpc_request_expired")
@@ -169,7 +168,10 @@ class RpcServer:
 
 
 class _Call:
-    """Call that is being handled."""
+    """Call whose handler is running, or whose reply is being sent.
+
+    ``deadline`` is in Unix seconds, and limits the time until the first chunk. After it, the idle timeout and ``_final_deadline`` apply.
+    """
 
     def __init__(self, server: RpcServer, inbox: Inbox, request: Message, attempt: int, deadline: float, idle_timeout: float) -> None:
         self._server = server
@@ -178,13 +180,19 @@ class _Call:
         self._attempt = attempt
         self._deadline = deadline
         self._idle_timeout = idle_timeout
+        #: True if an announcement, a chunk or an error was sent.
         self._has_replied = False
+        #: Number of chunks that were sent.
         self._sent_count = 0
+        #: Number of chunks that the reader reported as read.
         self._read_count = 0
         self._progressed = asyncio.Event()
+        #: Timeout of the running handler, which sent chunks and control messages postpone. None before and after it.
         self._timeout: asyncio.Timeout | None = None
         self._is_stopped = False
+        #: Time of the event loop at which the whole response must have been sent. None before the first chunk.
         self._final_deadline: float | None = None
+        #: Error to send as the last chunk if the call is stopped.
         self._final_error: DashwrightError | None = None
 
     async def run(self, remaining_seconds: float) -> None:
@@ -200,6 +208,7 @@ class _Call:
                     # From now on control messages are too late to have an effect.
                     self._timeout = None
         except TimeoutError:
+            # Without a sent chunk, the caller has reached the same deadline and needs no error.
             if self._sent_count and not self._is_stopped:
                 total_timeout = self._server.max_idle_timeouts * self._idle_timeout
                 problem = f"The reader read nothing for {self._idle_timeout:g} s, or did not finish within {total_timeout:g} s"
@@ -234,6 +243,7 @@ class _Call:
     def stop(self, final_error: DashwrightError | None) -> None:
         """Cancel the handler, or close its generator. ``final_error`` is sent to the caller unless it is None."""
         if not self._is_stopped:
+            # Before the flag is set, since a stopped call ignores new timeouts.
             self._set_timeout(0)
             self._is_stopped = True
             self._final_error = final_error
@@ -244,6 +254,7 @@ class _Call:
             self.stop(Unavailable("The worker lost the message broker in the middle of its response; try again"))
 
     async def _handle(self) -> None:
+        """Run the handler, and send its reply or its error."""
         try:
             request = Request(body=self._request.body, headers=self._request.headers, deadline=self._deadline)
             reply = await self._server.handler(request)
@@ -262,7 +273,7 @@ class _Call:
             for index, chunk in enumerate(chunks):
                 await self._send_chunk(chunk, reply.headers, is_last=index == len(chunks) - 1)
             return
-        # The last chunk is marked, so each chunk is sent only when the next one is known to exist.
+        # A chunk is sent when the next one exists or the body has ended: only then is it known whether it must be marked as the last.
         unsent_chunk: bytes | None = None
         async with aclosing(_chunks_of(reply.body, self._server.chunk_bytes)) as stream:
             async for chunk in stream:
@@ -272,6 +283,7 @@ class _Call:
             await self._send_chunk(unsent_chunk or b"", reply.headers, is_last=True)
 
     async def _send_chunk(self, chunk: bytes, reply_headers: Headers, *, is_last: bool) -> None:
+        """Wait until fewer than ``window`` chunks are unread, then send a chunk. The first chunk has the headers of the reply."""
         while self._sent_count - self._read_count >= self._server.window:
             self._progressed.clear()
             await self._progressed.wait()
@@ -287,6 +299,7 @@ class _Call:
         self._set_timeout(self._idle_timeout)
 
     async def _announce(self) -> None:
+        """Send the reply address to the caller, in a message that is not a chunk."""
         # After a chunk, the caller knows the address. After the last chunk, it would respond to an announcement with a cancellation.
         if self._has_replied:
             return
@@ -304,12 +317,15 @@ class _Call:
         await self._inbox.send(self._request.reply_to, self._server.signer.signed(message, Purpose.RESPONSE), mandatory=False)
 
     def _set_timeout(self, seconds: float) -> None:
-        """Let the call time out after ``seconds``, but not later than the deadline of a response that has begun."""
+        """Let the call time out after ``seconds``, but not later than the final deadline, which begins with the first chunk."""
         now = asyncio.get_running_loop().time()
         if self._sent_count and self._final_deadline is None:
             self._final_deadline = now + self._server.max_idle_timeouts * self._idle_timeout
+        times_out_at = now + seconds
+        if self._final_deadline is not None:
+            times_out_at = min(times_out_at, self._final_deadline)
         if self._timeout is not None and not self._is_stopped and not self._timeout.expired():
-            self._timeout.reschedule(now + seconds if self._final_deadline is None else min(now + seconds, self._final_deadline))
+            self._timeout.reschedule(times_out_at)
 
 
 def _split(body: bytes, size: int) -> Iterator[bytes]:

@@ -1,4 +1,7 @@
-"""Wire format of calls: the headers of both sides, and errors that keep their class."""
+"""Wire format of calls: the headers of both sides, and errors that keep their class.
+
+Some headers have older names than their constants. They cannot be renamed: during an upgrade, processes of two versions communicate.
+"""
 
 from collections.abc import Iterator
 
@@ -16,7 +19,7 @@ ATTEMPT = "rpc-attempt"
 SEQUENCE = "rpc-sequence"
 #: Of a chunk: true if it is the last.
 LAST = "rpc-last"
-#: Of the first chunk of several: the maximum number of chunks that are sent but not read.
+#: Of the first chunk of several: the maximum number of chunks that the worker sends before the caller has read them.
 WINDOW = "rpc-window"
 #: Of the last chunk of a failed call: the code of the error.
 ERROR_CODE = "rpc-failed"
@@ -24,6 +27,7 @@ ERROR_CODE = "rpc-failed"
 READ_COUNT = "rpc-taken"
 #: Of a control message: true if the caller stops reading the response.
 CANCEL = "rpc-cancel"
+#: Prefix of all headers of the protocol. The other headers of a response are those of the reply.
 PREFIX = "rpc-"
 
 
@@ -55,6 +59,7 @@ def decode_error(body: bytes) -> DashwrightError:
 
 
 def _with_subclasses(error_class: type[DashwrightError]) -> Iterator[type[DashwrightError]]:
+    """Yield a class of errors and its direct and indirect subclasses, each after its base class."""
     yield error_class
     for subclass in error_class.__subclasses__():
         yield from _with_subclasses(subclass)
@@ -62,5 +67,5 @@ def _with_subclasses(error_class: type[DashwrightError]) -> Iterator[type[Dashwr
 
 _CLASS_BY_CODE: dict[str, type[DashwrightError]] = {}
 for _class in _with_subclasses(DashwrightError):
-    # A subclass that inherits its code comes after the class that defines the code.
+    # Several classes may have one code, since subclasses inherit it. The class that defines the code comes first.
     _CLASS_BY_CODE.setdefault(_class.code, _class)

@@ -38,14 +38,16 @@ log = structlog.get_logger()
 _SEARCH_INTERVAL_SECONDS: Final = 1.0
 #: Minimum time by which a job is postponed.
 _MIN_DELAY_SECONDS: Final = 1.0
-#: Number of workers without a free slot that pass on a wake-up. Then it is dropped, since all workers may be full.
+#: Maximum number of times that workers without a free slot pass on a wake-up. The next one drops it: probably all workers are full.
 _MAX_PASSES: Final = 4
-#: One of this many slots is reserved for namespaces without working jobs, since the jobs of other namespaces may take minutes.
-_RESERVED_SHARE: Final = 4
+#: One slot in this many is reserved for namespaces of which no job is running: jobs of other namespaces may occupy slots for minutes.
+_SLOTS_PER_RESERVED_SLOT: Final = 4
 #: Maximum number of jobs that one transaction finishes.
-_MAX_GROUP: Final = 100
-#: Wake-ups that the broker delivers ahead of their acknowledgement.
+_MAX_JOBS_PER_COMMIT: Final = 100
+#: Maximum number of wake-ups that are delivered but not acknowledged.
 _PREFETCH: Final = 16
+#: Uid in a wake-up that is passed on. A wake-up only causes a search, which ignores the uid.
+_NO_JOB: Final = uuid.UUID(int=0)
 
 
 class Runner(Protocol):
@@ -61,9 +63,9 @@ class Runner(Protocol):
 
 
 class JobConsumer:
-    """Consumer of the jobs of a pool, which wake-ups in ``queue`` announce.
+    """Consumer of the jobs of one pool of workers: ``work`` or ``evaluate``. Wake-ups in ``queue`` announce ready jobs.
 
-    At most ``slots`` jobs run concurrently. If a worker does not renew its lease within ``lease``, another worker takes over
+    At most ``slots`` jobs run concurrently. If a worker does not renew a lease within the time ``lease``, another worker takes over
     the job.
     """
 
@@ -88,20 +90,21 @@ class JobConsumer:
         self._pool = pool
         self._queue = queue
         self._slots = slots
-        self._reserved_slots = max(slots // _RESERVED_SHARE, 1) if slots > 1 else 0
+        self._reserved_slots = max(slots // _SLOTS_PER_RESERVED_SLOT, 1) if slots > 1 else 0
         self._lease = lease
         self._subscription: Subscription | None = None
         self._claim_task: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._executions: set[Execution] = set()
-        #: Set if there may be a job to claim and a free slot.
-        self._search = asyncio.Event()
-        #: Set by a wake-up until a search finds no job, or no slot is free.
+        #: Set by a wake-up and by the end of a job: there may be a job to claim and a free slot.
+        self._search_requested = asyncio.Event()
+        #: True from a wake-up until a search finds no job, or until all slots are occupied.
         self._is_woken = False
         self._is_stopping = False
-        #: Ended jobs that no repository's status shows.
-        self._finished = GroupCommit(self._commit_finished, max_items=_MAX_GROUP)
-        self._next_search_of_due = 0.0
+        #: Commits of the ends of jobs that do not affect the sync status of a repository.
+        self._group_commit = GroupCommit(self._commit_finished, max_items=_MAX_JOBS_PER_COMMIT)
+        #: Time of the event loop before which due jobs are not searched for again.
+        self._next_search_for_due_jobs = 0.0
         self._exit_stack = AsyncExitStack()
 
     async def start(self) -> None:
@@ -114,7 +117,7 @@ class JobConsumer:
     async def stop(self, *, drain: float) -> None:
         """Claim no more jobs. Wait at most ``drain`` seconds for running jobs, then requeue them."""
         self._is_stopping = True
-        self._search.set()
+        self._search_requested.set()
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
         if self._claim_task is not None:
@@ -133,7 +136,7 @@ class JobConsumer:
             self._check_leases()
 
     def _check_leases(self) -> None:
-        """Stop the jobs that were cancelled, without waiting until their leases are renewed."""
+        """Check all leases now instead of at their next renewals, so that cancelled jobs stop soon."""
         for execution in self._executions:
             execution.check_lease()
 
@@ -142,31 +145,31 @@ class JobConsumer:
         passes = count_header(delivery.message.headers, PASSES)
         if len(self._running) < self._slots:
             self._is_woken = True
-            self._search.set()
+            self._search_requested.set()
         elif passes < _MAX_PASSES:
-            self._wakeups.publish_soon([Wakeup(self._pool, uuid.UUID(int=0), passes + 1)])
+            self._wakeups.publish_soon([Wakeup(self._pool, _NO_JOB, passes + 1)])
         return Ack()
 
     async def _claim_jobs(self) -> None:
-        """Claim jobs until the consumer stops, as many as there are free slots."""
+        """Claim jobs whenever slots are free, until the consumer stops."""
         while not self._is_stopping:
-            self._search.clear()
-            is_exhausted = True
+            self._search_requested.clear()
+            may_have_more_jobs = False
             if free_slots := self._slots - len(self._running):
                 try:
-                    is_exhausted = not await self._claim(free_slots)
+                    may_have_more_jobs = await self._claim(free_slots)
                 except Unavailable as error:
                     log.warning("jobs_not_claimed", error=error.message)
                 except Exception:
                     log.exception("jobs_not_claimed")
-            if is_exhausted and not self._is_stopping:
+            if not may_have_more_jobs and not self._is_stopping:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_SEARCH_INTERVAL_SECONDS):
-                        await self._search.wait()
+                        await self._search_requested.wait()
 
     async def _claim(self, limit: int) -> bool:
-        """Claim and start jobs. Return whether there may be more."""
-        await self._place_due()
+        """Claim and start at most ``limit`` jobs. Return whether any job was claimed: then more may be ready."""
+        await self._make_due_jobs_ready()
         owner = uuid.uuid4()
         started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=job_messages.STARTED)
         was_woken, self._is_woken = self._is_woken, False
@@ -184,7 +187,8 @@ class JobConsumer:
             task = asyncio.create_task(self._run_claimed(job, owner, started), name=f"job {job.name}")
             self._running.add(task)
             task.add_done_callback(self._on_end)
-        # A wake-up that arrived during the claim may announce jobs that the claim did not see.
+        # A wake-up that arrived during the claim may announce jobs that the claim did not see. One that arrived before may announce
+        # several jobs, so it counts until a claim returns no job.
         is_woken = self._is_woken or (was_woken and bool(claimed_jobs))
         is_full = len(self._running) >= self._slots
         if is_woken and is_full:
@@ -193,18 +197,18 @@ class JobConsumer:
         self._is_woken = is_woken and not is_full
         return bool(claimed_jobs)
 
-    async def _place_due(self) -> None:
-        """Make due postponed jobs ready, once in each interval."""
+    async def _make_due_jobs_ready(self) -> None:
+        """Make due postponed jobs ready. Do nothing if the last call was less than one search interval ago."""
         now = asyncio.get_running_loop().time()
-        if now < self._next_search_of_due:
+        if now < self._next_search_for_due_jobs:
             return
-        self._next_search_of_due = now + _SEARCH_INTERVAL_SECONDS
+        self._next_search_for_due_jobs = now + _SEARCH_INTERVAL_SECONDS
         async with self._database.transaction() as connection:
             await claims.place_due(connection, self._pool)
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
-        self._search.set()
+        self._search_requested.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("job_task_failed", exc_info=error)
 
@@ -215,7 +219,7 @@ class JobConsumer:
             await self._run_under_lease(job, owner)
 
     async def _update_sync_status(self, job: StoredJob, status: JobStatus, *, scheduled_at: int | None = None) -> None:
-        """Copy the state of a job to the sync status of its repository.
+        """Copy the state of a job to the sync status of its repository. ``scheduled_at``, in Unix milliseconds, is when it may run.
 
         This is a separate transaction, since a claim must not hold the lock of jobs while it waits for that of objects.
         """
@@ -228,7 +232,7 @@ class JobConsumer:
             log.info("job_not_mirrored", job=job.name, error=error.message)
 
     async def _show_next_sync(self, job: StoredJob) -> None:
-        """Copy the state of the next job of the group to the sync status, which until now showed the finished job."""
+        """Copy the state of the next job of the concurrency group to the sync status, which still shows the finished job."""
         if job.repository is None:
             return
         try:
@@ -278,13 +282,14 @@ class JobConsumer:
             )
 
     async def _finish(self, job: StoredJob, execution: Execution, status: JobStatus) -> None:
+        """Record the end of a job. Raises LeaseLost if another worker has taken over the job, or if it was cancelled."""
         final_state = FinalState(job.uid, execution.owner, status.state.value, status.to_json())
         if sync_status.is_affected_by(job):
             async with self._database.transaction() as connection:
                 await sync_status.update(connection, job, status)
                 if not await claims.finish(connection, [final_state]):
                     raise LeaseLost
-        elif not await self._finished.add((final_state, execution.result)):
+        elif not await self._group_commit.add((final_state, execution.result)):
             raise LeaseLost
         await self._show_next_sync(job)
         metrics.jobs_finished.labels(action=job.action, state=status.state.value).inc()
@@ -293,7 +298,7 @@ class JobConsumer:
         log.info("job_ended", state=status.state.value, message=status.message, seconds=seconds)
 
     async def _commit_finished(self, ended: Sequence[tuple[FinalState, NewResult | None]]) -> Sequence[bool]:
-        """Finish jobs in one transaction. Return for each whether its lease was still held; otherwise nothing is stored for it."""
+        """Finish jobs in one transaction. Return for each job whether its lease was still held. Store nothing for a job without it."""
         async with self._database.transaction() as connection:
             uids = await claims.finish(connection, [final_state for final_state, _ in ended])
             if results := [result for _, result in ended if result is not None and result.uid in uids]:

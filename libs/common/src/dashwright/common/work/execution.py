@@ -36,17 +36,18 @@ class Execution:
     def __init__(self, database: Database, job: StoredJob, owner: uuid.UUID, clock: Clock, *, lease: timedelta) -> None:
         self.owner = owner
         self.started = clock.milliseconds()
-        #: The result to store with the end of the job.
+        #: Result of an evaluation, which is stored in the transaction that finishes the job. None for other jobs.
         self.result: NewResult | None = None
         self._database = database
         self._job = job
         self._clock = clock
         self._lease = lease
+        #: Time of the event loop at which the progress was last written.
         self._reported_at = 0.0
         self._check_requested = asyncio.Event()
 
     def check_lease(self) -> None:
-        """Renew the lease soon, since it may have been lost."""
+        """Request an early renewal of the lease. It stops the job if the lease was lost."""
         self._check_requested.set()
 
     @asynccontextmanager
@@ -62,6 +63,7 @@ class Execution:
             expires_at = loop.time() + self._lease.total_seconds()
             while True:
                 with suppress(TimeoutError):
+                    # Two renewals can fail before the lease expires.
                     async with asyncio.timeout(self._lease.total_seconds() / 3):
                         await self._check_requested.wait()
                 self._check_requested.clear()
@@ -102,14 +104,14 @@ class Execution:
                 raise LeaseLost
 
     def failed_status(self, message: str) -> JobStatus:
-        """Return the final status of a job that could not do its work."""
+        """Return the final status of a job that failed as a whole, with ``message`` as its only error."""
         return self.ended_status(State.ERROR, message, errors=[message], progress=0.0)
 
     def ended_status(self, state: State, message: str, *, errors: list[str] | None, progress: float) -> JobStatus:
-        """Return a final status; ``progress`` is in percent."""
+        """Return a final status with the given state, message and errors. ``progress`` is in percent."""
         finished = self._clock.milliseconds()
         return JobStatus(state=state, started=self.started, finished=finished, message=message, errors=errors, progress=progress)
 
     def final_status(self, progress: JobProgress) -> JobStatus:
-        """Return the final status of a job that did its work, with or without errors."""
+        """Return the final status of a job that ran to its end, perhaps with errors of single resources."""
         return progress.status(started=self.started, finished=self._clock.milliseconds())

@@ -1,4 +1,7 @@
-"""Publisher of wake-ups, which notify workers that jobs are ready. Workers also look periodically, so a lost wake-up only delays a job."""
+"""Publisher of wake-ups, which notify workers that jobs are ready.
+
+Workers also search for jobs periodically, so a lost wake-up only delays a job.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -23,7 +26,9 @@ class WakeupPublisher:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        #: The newest unpublished wake-up of each routing key.
         self._waiting: dict[str, Wakeup] = {}
+        #: Running publications by routing key.
         self._publishing: dict[str, asyncio.Task[None]] = {}
 
     def publish_soon(self, wakeups: Iterable[Wakeup]) -> None:
@@ -34,7 +39,7 @@ class WakeupPublisher:
                 self._publishing[wakeup.key] = asyncio.create_task(self._publish_waiting(wakeup.key), name="publish-wakeup")
 
     async def stop(self) -> None:
-        """Wait for the wake-ups that are being published."""
+        """Wait until all wake-ups are published."""
         await asyncio.gather(*self._publishing.values())
 
     async def _publish_waiting(self, key: str) -> None:
