@@ -41,6 +41,7 @@ _REFUSED_LOGIN = (
     # The database accepts no connections (``ALLOW_CONNECTIONS false``), for example while an operator restores it.
     asyncpg.ObjectNotInPrerequisiteStateError,
 )
+#: Errors that asyncpg or the operating system raises in this process.
 _CLIENT_SIDE = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 #: Errors when connecting: the server is unreachable or refuses the role.

@@ -50,6 +50,7 @@ async def _keep_listening(
     on_lost: Callable[[], None],
     database: str,
 ) -> None:
+    """Connect and listen until the task is cancelled, again after each loss."""
     delay = _MIN_DELAY_SECONDS
     while True:
         try:
@@ -61,7 +62,7 @@ async def _keep_listening(
                 on_listening()
                 await _until_lost(connection)
             finally:
-                # Also if listening could not begin: the caller may have missed notifications in any case.
+                # Even if listening could not begin: without a listener, notifications are missed.
                 on_lost()
                 connection.terminate()
         except CONNECT_ERRORS as error:
@@ -71,6 +72,7 @@ async def _keep_listening(
 
 
 async def _until_lost(connection: "asyncpg.Connection[asyncpg.Record]") -> NoReturn:
+    """Wait until the connection is lost, and raise an error of ``CONNECT_ERRORS``."""
     terminated = asyncio.Event()
     connection.add_termination_listener(lambda _connection: terminated.set())
     while not connection.is_closed():

@@ -1,8 +1,8 @@
 """Notifications about committed changes, sent after the commit.
 
 PostgreSQL commits transactions with a NOTIFY one after the other: each holds a lock of the whole server until its commit is on the
-disk. So a transaction only marks its connection. Once the connection is released, the notifier sends one notification for
-everything that was marked in the meantime. A lost notification delays watchers until their next poll.
+disk. So a transaction only marks its connection with the streams that it changed. Once the connection is released, the notifier
+sends one notification for each stream that was marked in the meantime. A lost notification delays watchers until their next poll.
 """
 
 import asyncio
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+#: Channel of the notifications. Their payload is the name of a stream.
 CHANNEL: Final = "change"
 
-#: With synchronous_commit off, the lock of the server is not held until the disk is written. Notifications are not stored anyway.
+#: With synchronous_commit off, the lock of the server is not held until the disk is written. PostgreSQL does not store notifications.
 _NOTIFY: Final = "select set_config('synchronous_commit', 'off', true), pg_notify($1, payload) from unnest($2::text[]) payload"
 
 

@@ -23,7 +23,7 @@ from dashwright.common.fair_limiter import FairLimiter
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
 _CONNECT_TIMEOUT_SECONDS = 5.0
-#: Time beyond the statement timeout in which the server can report the timeout itself.
+#: Time after the statement timeout in which the server can still report that it has cancelled the statement.
 _CANCEL_ALLOWANCE_SECONDS = 5.0
 #: Maximum number of tasks that wait for a connection.
 _MAX_WAITERS: Final = 10_000
@@ -87,7 +87,7 @@ class _ConnectionShares:
             yield
             return
         async with self._limiter.slot(holder):
-            # A second connection of this task is not limited.
+            # Without a holder, a second connection of this task is not limited.
             _holder.set(None)
             try:
                 yield
@@ -149,6 +149,7 @@ class Database:
 
     @asynccontextmanager
     async def _pooled_connection(self) -> AsyncIterator[Connection]:
+        """Yield a connection, regardless of shares. Convert the errors of the block, and send the notifications of its changes."""
         connection = await self._acquire()
         # Read now, since the attributes of a closed connection are not accessible.
         use: ConnectionUse = connection.use  # type: ignore[attr-defined]  # see MarkedConnection
@@ -178,7 +179,7 @@ class Database:
                 await self._pool.release(connection, timeout=_CANCEL_ALLOWANCE_SECONDS)
 
     async def _execute_unshared(self, query: str, *values: Any) -> None:
-        """Execute a statement on behalf of the process itself, not of the caller whose request it is part of."""
+        """Execute a statement whose connection does not count in the share of any holder."""
         async with self._pooled_connection() as connection:
             await connection.execute(query, *values)
 

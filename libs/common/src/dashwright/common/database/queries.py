@@ -56,8 +56,9 @@ class Queries:
         self._location = location
         self._bodies = bodies
         self._conditions = conditions
-        #: Statements by the names of the query and its conditions.
+        #: Statements by the name of the query, followed by the names of the conditions that narrow it.
         self._statements: dict[tuple[str, ...], _Statement] = {(name,): self._statement(name) for name in bodies}
+        # For access like ``sql.find_job``.
         vars(self).update({name: self._statements[name,].sql for name in bodies})
 
     def __getattr__(self, name: str) -> str:
@@ -82,6 +83,7 @@ class Queries:
         return (statement.sql, *(values[name] for name in statement.parameters))
 
     def _statement(self, query: str, *conditions: str) -> _Statement:
+        """Return the statement of a query that is narrowed by ``conditions``."""
         clause = "".join(f"\n and ({self._conditions[name]})" for name in conditions)
         return _numbered(_expanded(self._bodies[query], {_CONDITIONS: clause}, f"{self._location}: {query}"))
 
@@ -108,7 +110,7 @@ def parse(source: str, *, location: str) -> Queries:
     if preamble.strip():
         raise DashwrightError(f"{location} has text before its first “-- name:” line.")
     queries: dict[str, str] = {}
-    # A fragment may contain {conditions} too. Here that expands to itself, and ``_statement`` replaces it.
+    # A fragment may contain {conditions}. Each caller chooses them, so it remains in the text until ``_statement`` replaces it.
     fragments = {_CONDITIONS: f"{{{_CONDITIONS}}}"}
     conditions: dict[str, str] = {}
     for section_type, name, body in zip(sections[::3], sections[1::3], sections[2::3], strict=True):
@@ -129,7 +131,7 @@ def parse(source: str, *, location: str) -> Queries:
 
 
 def _expanded(body: str, fragments: dict[str, str], location: str) -> str:
-    """Return a query with its fragments filled in. Raises DashwrightError for a fragment that the file does not have."""
+    """Return a query with fragments in place of their names in braces. Raises DashwrightError for an unknown fragment."""
 
     def fragment(match: re.Match[str]) -> str:
         name = match[1]
@@ -141,7 +143,7 @@ def _expanded(body: str, fragments: dict[str, str], location: str) -> str:
 
 
 def _numbered(sql: str) -> _Statement:
-    """Return the statement of a query with named parameters."""
+    """Return a statement in which numbers replace the named parameters of a query."""
     names: dict[str, int] = {}
 
     def parameter(match: re.Match[str]) -> str:

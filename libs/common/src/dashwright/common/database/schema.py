@@ -1,8 +1,8 @@
 """Migration of a database to the schema of this program: SQL files in order, forward only, in one process at a time.
 
 ``docs/decisions/0001-migrations.md`` explains why no library is used. Services of the previous version run while and after the schema
-is migrated: a migration only adds to it. A migration that removes what older programs use begins with the line
-``-- oldest program: 0044``, the number of the migration that programs must know to run on the new schema.
+is migrated, so most migrations only add to the schema. A migration that removes what older programs use begins with a line such as
+``-- oldest program: 0044``. Programs that do not contain migration 0044 cannot run on the new schema.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ _OLDEST_PROGRAM = re.compile(r"-- oldest program: (\d{4})\n")
 _LOCK_ID = 0x6461736877  # An arbitrary id that no other program locks in the same database.
 _LOCK_TIMEOUT = "60s"
 _CONNECT_TIMEOUT_SECONDS = 10
-#: Time for which a migration waits for a lock of a table. Services that use the table wait behind it.
+#: Time for which a migration waits for a lock of a table. While it waits, statements of services on the table wait, too.
 _APPLY_LOCK_TIMEOUT = "2s"
 _APPLY_PAUSE_SECONDS = 0.5
-#: Waits for running writers, and makes new writers wait. Services write these tables before all others, in this order. A migration that
-#: locked another table first could deadlock with a service, and PostgreSQL might cancel the transaction of the service.
+#: Statement that waits for running writers, and makes new writers wait. Services write these tables before all others, in this order. A
+#: migration that locked another table first could deadlock with a service, and PostgreSQL might cancel the transaction of the service.
 _LOCK_WRITTEN_TABLES = """
 do $$
 begin
@@ -50,7 +50,7 @@ create table if not exists schema_migrations (
     checksum text not null,
     applied_at timestamptz not null default now()
 );
--- Number of the migration that a program must know to run on the schema. Empty: every program runs on it.
+-- Number of the migration that a program must contain to run on the schema. Empty: every program runs on it.
 alter table schema_migrations add column if not exists oldest_program text not null default '';
 """
 
@@ -69,7 +69,7 @@ class Migration:
 
     @property
     def oldest_program(self) -> str:
-        """Number of the migration that a program must know to run on the new schema. Empty if every program runs on it."""
+        """Number of the migration that a program must contain to run on the new schema. Empty if every program runs on it."""
         match = _OLDEST_PROGRAM.match(self.sql)
         return match[1] if match else ""
 
@@ -103,8 +103,8 @@ async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
 async def pending_migrations(url: str, source: Traversable = MIGRATIONS) -> list[str]:
     """Return the names of the migrations that ``migrate`` would apply, and change nothing.
 
-    A schema that is newer than this program is permitted if it only adds to the program's schema. Raises Unavailable if the database is
-    unreachable. Raises DashwrightError if the schema is too new for this program, or if an applied file was changed.
+    A schema that is newer than this program is permitted, unless its ``oldest_program`` excludes this program. Raises Unavailable if the
+    database is unreachable. Raises DashwrightError if the schema is too new for this program, or if an applied file was changed.
     """
     async with _connected(url) as connection:
         has_no_table = await connection.fetchval("select to_regclass('schema_migrations') is null")
@@ -124,11 +124,16 @@ def read_migrations(source: Traversable) -> list[Migration]:
 
 
 def _pending_migrations(migrations: list[Migration], applied: Mapping[str, _AppliedMigration], *, allows_newer: bool) -> list[Migration]:
+    """Return the migrations that are not applied, in order.
+
+    With ``allows_newer``, the database may have migrations that this program does not contain, if they permit programs this old. Raises
+    DashwrightError if the schema is too new, if an applied file was changed, or if a pending file comes before an applied one.
+    """
     newest_number = max((migration.name[:4] for migration in migrations), default="")
     unknown_names = applied.keys() - {migration.name for migration in migrations}
-    if refusing_names := [name for name in unknown_names if not allows_newer or applied[name].oldest_program > newest_number]:
+    if excluding_names := [name for name in unknown_names if not allows_newer or applied[name].oldest_program > newest_number]:
         raise DashwrightError(
-            f"The database is newer than this program: it has {max(refusing_names)}. Start a newer version of the program."
+            f"The database is newer than this program: it has {max(excluding_names)}. Start a newer version of the program."
         )
     for migration in migrations:
         if migration.name in applied and migration.checksum != applied[migration.name].checksum:
@@ -155,6 +160,7 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Mi
 
 
 async def _apply_once(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> None:
+    """Apply and record a migration in one transaction. Raises asyncpg's errors of locks, and DashwrightError for a fault of the SQL."""
     try:
         async with connection.transaction():
             await connection.execute(f"set local lock_timeout = '{_APPLY_LOCK_TIMEOUT}'")
@@ -176,7 +182,7 @@ async def _apply_once(connection: "asyncpg.Connection[asyncpg.Record]", migratio
 
 
 async def _applied_migrations(connection: "asyncpg.Connection[asyncpg.Record]") -> dict[str, _AppliedMigration]:
-    # The column oldest_program is missing until a program that knows it migrates.
+    # A database that older programs migrated has no column oldest_program until ``migrate`` adds it.
     rows = await connection.fetch("select * from schema_migrations")
     return {row["name"]: _AppliedMigration(row["checksum"], row.get("oldest_program", "")) for row in rows}
 
@@ -194,6 +200,7 @@ async def _lock(connection: "asyncpg.Connection[asyncpg.Record]", database_name:
 
 @asynccontextmanager
 async def _connected(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """Yield a connection, which is closed after the block. Raises Unavailable if the server is unreachable or is lost in the block."""
     try:
         connection = await asyncpg.connect(url, timeout=_CONNECT_TIMEOUT_SECONDS)
     except CONNECT_ERRORS as error:

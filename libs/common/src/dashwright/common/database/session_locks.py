@@ -20,8 +20,8 @@ async def session_lock(database: Database, *, acquire: str, release: str) -> "As
         try:
             yield connection
         finally:
-            # A lost connection, or one that a closed pool has taken back, holds no lock. Its error must not replace the cancellation
-            # of the caller, who would continue and never end.
+            # A lost connection, or one that a closed pool has taken back, holds no lock. Its error must not replace a cancellation of the
+            # caller, which would continue to run.
             with suppress(*QUERY_ERRORS):
                 if not connection.is_closed():
                     await connection.execute(release)

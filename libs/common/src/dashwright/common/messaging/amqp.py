@@ -55,9 +55,10 @@ class AmqpBroker:
         self._publish_channel: AbstractRobustChannel | None = None
         self._reply_channel: AbstractRobustChannel | None = None
         self._subscriptions: list[AmqpSubscription] = []
+        #: False if the account has no right to declare. Then exchanges and queues must exist already.
         self._may_declare = True
         #: Locks by the ids of the messages that are being published.
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._publish_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self) -> None:
         """Connect and declare the topology. Raises Unavailable, with the address, if that does not succeed in time."""
@@ -88,7 +89,7 @@ class AmqpBroker:
         self._publish_channel = self._reply_channel = None
         if connection is not None:
             await connection.close()
-            # The callbacks of aio-pika run in the next iteration of the event loop.
+            # Let the callbacks of aio-pika run first: it schedules them for the next iteration of the event loop.
             await asyncio.sleep(0)
         metrics.broker_connected.set(0)
 
@@ -104,7 +105,7 @@ class AmqpBroker:
             raise Unroutable(f"There is no exchange {exchange!r}; publish to one of the topology")
         identified_message = with_id_and_trace(message)
         # If the broker returns a message, aiormq identifies it by its id only. So messages with the same id are sent one after the other.
-        lock = self._locks.setdefault(identified_message.message_id or "", asyncio.Lock())
+        lock = self._publish_locks.setdefault(identified_message.message_id or "", asyncio.Lock())
         with translate_errors(f"Publishing to {exchange or routing_key}"):
             async with asyncio.timeout(timeout), lock:
                 await publish(channel, routing_key, identified_message, exchange=exchange, mandatory=True)
@@ -115,7 +116,7 @@ class AmqpBroker:
         channel = self._require_open(self._publish_channel if confirmed else self._reply_channel)
         with translate_errors("Replying"):
             async with asyncio.timeout(timeout):
-                # RabbitMQ delivers a mandatory message to a reply-to address, but also returns it as unroutable.
+                # Not mandatory: RabbitMQ would deliver a mandatory message to a reply-to address, but also return it as unroutable.
                 await publish(channel, reply_to, message, mandatory=False)
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> AmqpSubscription:
@@ -141,9 +142,10 @@ class AmqpBroker:
         self._require_open(self._publish_channel)
         with translate_errors("Checking the connection to the broker"):
             async with asyncio.timeout(_CHECK_TIMEOUT_SECONDS):
-                # While aio-pika reconnects, this waits without a limit of its own.
+                # While aio-pika reconnects, the check of a subscription waits without a limit of its own.
                 for subscription in self._subscriptions:
                     await subscription.check()
+                # Only a broker that responds opens a channel.
                 channel = await self._open_channel(confirmed=False)
                 await channel.close()
 
@@ -166,6 +168,7 @@ class AmqpBroker:
             await asyncio.sleep(self._reconnect_interval)
 
     async def _open_channel(self, *, confirmed: bool) -> AbstractRobustChannel:
+        """Open a channel. If it is ``confirmed``, publishing waits for the broker, and raises an error for a message that it returns."""
         if self._connection is None:
             raise Unavailable("The message broker is not connected; try again later")
         channel = self._connection.channel(publisher_confirms=confirmed, on_return_raises=confirmed)
@@ -178,11 +181,13 @@ class AmqpBroker:
         return channel
 
     def _require_open(self, channel: AbstractRobustChannel | None) -> AbstractRobustChannel:
+        """Return the channel. Raises Unavailable if it is missing or closed."""
         if channel is None or channel.is_closed:
             raise Unavailable("The message broker is not connected; try again later")
         return channel
 
     async def _declare(self, channel: AbstractRobustChannel) -> None:
+        """Declare the topology, or only check that it exists if the account may not declare."""
         for exchange in self.topology.exchanges:
             await channel.declare_exchange(exchange.name, exchange.type, durable=True, passive=not self._may_declare)
         for queue in self.topology.queues:
@@ -205,6 +210,7 @@ class AmqpBroker:
         return queue
 
     def _start_error(self, error: Exception) -> Unavailable:
+        """Return the error of a failed start, with advice that depends on the cause."""
         broker_url = url_without_password(self._url)
         if isinstance(error, ChannelPreconditionFailed):
             return Unavailable(
@@ -231,7 +237,7 @@ class AmqpBroker:
     def _on_lost(self, *_: object) -> None:
         """Record the loss of the connection. aio-pika calls this also for each failed attempt to reconnect."""
         metrics.broker_connected.set(0)
-        # Log a loss only once.
+        # Log only the loss, not the failed attempts.
         was_disconnected, self._is_disconnected = self._is_disconnected, True
         if self._connection is not None and not was_disconnected:
             _log.warning("broker_lost", address=url_without_password(self._url))

@@ -25,6 +25,7 @@ class AmqpInbox:
         self._receive = receive
         self._on_lost = on_lost
         self._max_message = max_message
+        #: Set while the pseudo-queue is consumed.
         self._consuming = asyncio.Event()
 
     async def open(self) -> None:
@@ -36,6 +37,7 @@ class AmqpInbox:
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
         """Send a message with this inbox as its reply address."""
         check_size(message, self._max_message)
+        # The broker may return a mandatory message, which is then identified by its id. Other messages need no id.
         outgoing = with_id_and_trace(message) if mandatory else message
         with translate_errors(f"Sending to {routing_key}"):
             async with asyncio.timeout(timeout):
@@ -45,6 +47,7 @@ class AmqpInbox:
 
     async def close(self) -> None:
         """Close the channel and thereby the inbox."""
+        # First, so that ``on_lost`` is not called for the intended end.
         self._consuming.clear()
         with translate_errors("Closing an inbox"):
             await self._channel.close()

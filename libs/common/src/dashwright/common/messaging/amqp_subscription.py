@@ -40,6 +40,7 @@ class AmqpSubscription:
         self._channel = channel
         self._queue = queue
         self._consumer = consumer
+        #: Consumer tag, or "" if nothing is consumed.
         self._tag = ""
 
     async def begin(self) -> None:
@@ -54,7 +55,7 @@ class AmqpSubscription:
         self._on_cancelled(self)
         try:
             with translate_errors("Cancelling a consumer"):
-                # aio-pika removes the consumer immediately, but waits for a connection if the broker is unreachable.
+                # aio-pika removes the consumer immediately, but then waits for a connection. With a closed channel that wait is useless.
                 async with asyncio.timeout(0 if self._channel.is_closed else _CONFIRM_TIMEOUT_SECONDS):
                     await self._queue.cancel(tag)
         except Unavailable as error:
@@ -81,6 +82,7 @@ class AmqpSubscription:
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
         delivery = to_delivery(incoming)
+        # A message that the broker itself dead-lettered lacks the headers that ``follow_up`` adds to dead letters.
         if self._queue.name in (self._broker.topology.dead, self._broker.topology.dead_work):
             delivery = delivery.with_headers(origin_headers(incoming))
 
@@ -108,15 +110,17 @@ class AmqpSubscription:
         await self._acknowledge(acknowledge)
 
     async def _publish(self, incoming: AbstractIncomingMessage, message: FollowUp) -> None:
-        """Publish a message. While its queue is full, keep the delivery, so that the broker delivers fewer messages.
+        """Publish the message that follows a delivery. Retry while the target queue is full or the broker is unreachable.
 
-        If the delivery was returned to its queue, that would count as an attempt. Raises Unavailable if the channel of the delivery is
-        lost, since the broker then delivers it again.
+        The delivery is kept during that time, so that the broker delivers fewer messages: a return to its queue would count as an
+        attempt. Raises Unavailable if the channel of the delivery is lost, since the broker then delivers it again. Raises Unroutable if
+        the exchange has no queue for the message.
         """
         while True:
             try:
                 return await self._broker.publish(message.exchange, message.routing_key, message.message)
             except Unroutable:
+                # A subclass of Unavailable, but waiting does not help.
                 raise
             except Unavailable as error:
                 _log.info("message_move_delayed", queue=self._queue.name, error=error.message)

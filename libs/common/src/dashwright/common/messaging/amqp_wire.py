@@ -34,8 +34,9 @@ _TRANSIENT, _PERSISTENT = DeliveryMode.NOT_PERSISTENT.value, DeliveryMode.PERSIS
 async def publish(
     channel: AbstractRobustChannel, routing_key: str, message: Message, *, exchange: str = "", mandatory: bool, reply_to: str | None = None
 ) -> None:
-    """Publish a message. If the channel is confirmed, wait until the broker has accepted it. ``reply_to`` replaces that of the message.
+    """Publish a message. If the channel is confirmed, wait until the broker has accepted it.
 
+    ``reply_to``, if given, replaces the reply address of the message.
     The message is passed to the channel of aiormq, since the publishing of aio-pika would copy it into two more objects.
     """
     if channel.is_closed:
@@ -83,20 +84,21 @@ def to_delivery(incoming: AbstractIncomingMessage) -> Delivery:
     """
     message = from_amqp(incoming.body, incoming)
     redelivered = bool(incoming.redelivered)
-    redeliveries = incoming.headers.get("x-delivery-count", 0)
+    count = incoming.headers.get("x-delivery-count", 0)
+    redeliveries = max(count if isinstance(count, int) else 0, int(redelivered))
     return Delivery(
         message=message,
         exchange=incoming.exchange or "",
         routing_key=incoming.routing_key or "",
         redelivered=redelivered,
-        attempt=count_header(message.headers, ATTEMPT) + max(redeliveries if isinstance(redeliveries, int) else 0, int(redelivered)) + 1,
+        attempt=count_header(message.headers, ATTEMPT) + redeliveries + 1,
     )
 
 
 def origin_headers(incoming: AbstractIncomingMessage) -> dict[str, Header]:
     """Return the reason, origin and time of a message that the broker dead-lettered, as headers.
 
-    They come from the first entry of ``x-death``, which is the latest. Returns no headers for any other message.
+    They come from the first entry of ``x-death``, which is the latest. Return no headers for any other message.
     """
     deaths: Any = incoming.headers.get("x-death")
     if REASON in incoming.headers or not isinstance(deaths, list) or not deaths:
@@ -130,7 +132,7 @@ def translate_errors(operation: str) -> Iterator[None]:
     except CONNECTION_ERRORS as error:
         raise Unavailable(f"{operation} failed: the broker cannot be reached ({type(error).__name__}); try again later") from error
     except asyncio.CancelledError as error:
-        # aio-pika cancels the futures of a closed channel. Only the cancellation of this task is passed on.
+        # aio-pika cancels the futures of a closed channel, which is an error. A cancellation of this task is raised unchanged.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise

@@ -7,6 +7,7 @@ from dashwright.common.messaging.delivery_result import DeliveryResult
 from dashwright.common.messaging.message import Delivery, Message
 from dashwright.common.messaging.topology import Topology
 
+#: Callback that processes a delivery. Its result determines how the delivery is acknowledged.
 Handler = Callable[[Delivery], Awaitable[DeliveryResult]]
 
 #: Maximum size of a message in bytes. This is the default limit of RabbitMQ 4; older versions allow 128 MiB.
@@ -24,11 +25,11 @@ class Inbox(Protocol):
     """Address of this process to which other processes can reply. It is valid until its connection ends."""
 
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
-        """Send a message with this inbox as its reply address.
+        """Send a message with this inbox as its reply address. Messages arrive in the order in which they are sent.
 
         ``routing_key`` is the name of a queue if ``mandatory``, else the address of another inbox.
 
-        Messages arrive in the order in which they are sent. Waits at most ``timeout`` seconds for a lost connection to return.
+        Waits at most ``timeout`` seconds for the broker, also while a lost connection is restored.
         Raises Unavailable if the broker is unreachable, slow or full, TooLarge for a body over the limit of the broker, and Unroutable if
         the queue of a ``mandatory`` message does not exist.
         """
@@ -76,7 +77,7 @@ class Broker(Protocol):
     async def inbox(self, receive: Callable[[Message], None], on_lost: Callable[[], None], *, confirmed: bool) -> Inbox:
         """Open an inbox. ``on_lost`` is called when messages to it may have been lost.
 
-        ``confirmed`` is required to send ``mandatory`` messages.
+        Only a ``confirmed`` inbox can send ``mandatory`` messages.
         """
 
     async def check(self) -> None:

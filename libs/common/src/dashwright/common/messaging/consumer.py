@@ -23,9 +23,9 @@ Settle = Callable[[DeliveryResult], Awaitable[None]]
 
 
 class Consumer:
-    """Running handlers of one subscription.
+    """Tasks that run the handlers of one subscription.
 
-    Their tasks are independent of the channel: a lost channel must not cancel work that a lease protects.
+    The tasks are independent of the channel: a lost channel must not cancel work that a lease protects.
     """
 
     def __init__(self, queue: str, handler: Handler, topology: Topology) -> None:

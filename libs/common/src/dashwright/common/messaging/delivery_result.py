@@ -23,7 +23,7 @@ from dashwright.common.messaging.topology import Topology
 
 #: Maximum number of characters of a reason. The broker closes the connection if the headers do not fit into a frame.
 _MAX_REASON_LENGTH = 2000
-#: Headers that only a service may set on a dead letter.
+#: Headers that only a service may set on a dead letter. Values from the sender of the message are removed.
 _LETTER_HEADERS = frozenset({LETTER_ID, BODY_BYTES, CREDENTIALS_REMOVED})
 
 
@@ -91,10 +91,12 @@ def follow_up(delivery: Delivery, queue: str, result: Retry | DeadLetter, topolo
 
 
 def _retry_message(delivery: Delivery, result: Retry, topology: Topology) -> FollowUp:
+    """Return the message for the queue of the retry delay, from which it returns to the jobs exchange under the same routing key."""
     retry_delay = next((candidate for candidate in topology.retry_delays if candidate.delay >= result.after), topology.retry_delays[-1])
     headers: dict[str, Header] = {ATTEMPT: delivery.attempt}
     if result.is_failure:
         headers[FAILURES] = count_header(delivery.message.headers, FAILURES) + 1
+    # An expiration of the message could end the retry delay early.
     message = replace(delivery.message, headers={**delivery.message.headers, **headers}, expiration=None)
     return FollowUp(retry_delay.exchange, delivery.routing_key, message)
 
@@ -104,6 +106,7 @@ def _dead_letter(delivery: Delivery, queue: str, reason: str, exchange: str, max
 
     Only the beginning of a body that is too large is kept.
     """
+    # A lone surrogate in the text of an exception cannot be encoded as UTF-8.
     reason = reason[:_MAX_REASON_LENGTH].encode(errors="backslashreplace").decode()
     body = delivery.message.body
     if len(body) > max_body_bytes:

@@ -64,6 +64,7 @@ class MemorySubscription:
         self._consumer = consumer
         self._prefetch = prefetch
         self._apply_result = apply_result
+        #: The keys are the messages. A set would not keep their order.
         self._unacknowledged: dict[QueuedMessage, None] = {}
 
     @property
@@ -115,7 +116,7 @@ class MemorySubscription:
 
 
 class MemoryQueue:
-    """Queue of messages. ``dead_letter`` is called with each message that dies in it, and with RabbitMQ's name of the reason."""
+    """Queue of messages. ``dead_letter`` is called for each message that dies: with the queue, the message and RabbitMQ's reason."""
 
     def __init__(self, spec: Queue, dead_letter: Callable[[Queue, QueuedMessage, str], None]) -> None:
         self.spec = spec
@@ -133,6 +134,7 @@ class MemoryQueue:
 
     def put(self, message: Message, exchange: str, routing_key: str) -> None:
         """Append a message, and deliver it if a consumer has a free slot."""
+        # As in RabbitMQ, the shorter of both lifetimes counts.
         lifetimes = [seconds for seconds in (message.expiration, self.spec.ttl) if seconds is not None]
         expires_at = _loop_time() + min(lifetimes) if lifetimes else None
         if self.spec.overflow == "drop-head" and len(self._waiting) >= self.spec.max_length:
@@ -196,7 +198,7 @@ class MemoryQueue:
 
 
 class MemoryBroker:
-    """Broker inside the event loop. Its messages are lost when it is closed, but the database has the jobs, which are woken again."""
+    """Broker inside the event loop. Closing it loses its messages, but no jobs: their rows are in the database, where workers search."""
 
     def __init__(self, topology: Topology = TOPOLOGY, *, max_message: int = MAX_MESSAGE) -> None:
         self.topology = topology
@@ -273,12 +275,14 @@ class MemoryBroker:
             raise Unavailable("The message broker is not running; try again later")
 
     def _deliver(self, address: str, message: Message) -> None:
+        """Deliver a message to an inbox. Ignore an address that does not exist."""
         receive = self._inboxes.get(address)
         if receive is not None:
-            # In a later iteration, as if from the network: a receiver must not run inside the call of the sender.
+            # In a later iteration of the event loop, as if from the network: a receiver must not run inside the call of the sender.
             asyncio.get_running_loop().call_soon(receive, message)
 
     def _route(self, exchange: str, routing_key: str, message: Message) -> None:
+        """Put a message into all its queues, or into none. Raises Unroutable without a queue, and Unavailable if a queue is full."""
         queues = self._queues_for(exchange, routing_key)
         if not queues:
             raise Unroutable(f"No queue is bound to exchange {exchange!r} with routing key {routing_key!r}; check the key")
@@ -288,6 +292,7 @@ class MemoryBroker:
             queue.put(message, exchange, routing_key)
 
     def _queues_for(self, exchange: str, routing_key: str) -> list[MemoryQueue]:
+        # The default exchange leads to the queue with the name of the routing key.
         if exchange == "":
             return [self._queues[routing_key]] if routing_key in self._queues else []
         fanouts = {candidate.name for candidate in self.topology.exchanges if candidate.type == "fanout"}
@@ -305,9 +310,11 @@ class MemoryBroker:
 
     def _dead_letter(self, queue: Queue, queued_message: QueuedMessage, reason: str) -> None:
         exchange = queue.dead_letter_exchange
+        # A closed broker has no queues.
         if exchange is None or not self._queues:
             return
         message = replace(queued_message.message, expiration=None)
+        # The dead-letter exchange of a retry queue is the jobs exchange: its messages are not dead letters.
         if exchange == self.topology.dead:
             origin = {REASON: reason, ORIGIN_QUEUE: queue.name, ORIGIN_EXCHANGE: queued_message.exchange}
             message = replace(message, headers={**message.headers, **origin})

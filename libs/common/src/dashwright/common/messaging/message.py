@@ -11,9 +11,9 @@ from dashwright.common.observability import tracing
 #: a minute.
 Header = str | int | bool
 
-#: Header with the number of attempts before the message was published for a retry.
+#: Header of a retry: the number of attempts before it.
 ATTEMPT = "dashwright-attempt"
-#: Header with the number of these attempts that ended in an exception.
+#: Header of a retry: the number of attempts before it that ended in an exception.
 FAILURES = "dashwright-failures"
 #: Header of a dead letter with the reason.
 REASON = "dashwright-reason"
@@ -47,7 +47,7 @@ class Message:
     content_type: str = "application/json"
     persistent: bool = True  #: True if the message survives a restart of the broker.
     expiration: float | None = None  #: Seconds after publishing.
-    priority: int = 0  #: AMQP property, at most 255. 0: none was set.
+    priority: int = 0  #: AMQP property, at most 255. A message without priority has 0.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,7 @@ class Signer:
         The ``reply_to`` of a message is not signed, since the broker writes it.
         """
         signature = message.headers.get(SIGNATURE)
+        # compare_digest raises an error for text that is not ASCII.
         if not isinstance(signature, str) or not signature.isascii():
             return False
         id_length = len(self._current_key_id)
@@ -69,7 +70,7 @@ MAX_NONCES = 100_000
 
 
 class NonceCache:
-    """Cache of nonces, each kept until a copy of its message would have expired. It has at most ``limit`` nonces."""
+    """Cache of at most ``limit`` nonces. Each is kept until its message expires, and identifies copies of the message until then."""
 
     def __init__(self, limit: int = MAX_NONCES) -> None:
         self._limit = limit

@@ -32,6 +32,7 @@ from dashwright.common.jobs.routing import EVALUATE
 #: Retry delays in seconds.
 RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
 
+#: Binding keys of submissions and of wake-ups of jobs workers.
 _SUBMIT, _WORK = "submit.#", "work.#"
 _MAX_JOB_SECONDS = 24 * 3600.0
 _MAX_REDELIVERIES = 20
@@ -98,9 +99,9 @@ class RetryTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """All exchanges, queues and bindings, and the names of those that other code uses."""
+    """All exchanges, queues and bindings, and the names of those that other code uses. A name without a comment is that of a queue."""
 
-    jobs: str
+    jobs: str  #: Name of the exchange of submissions and wake-ups.
     events: str  #: Name of the exchange of events about repositories and batches.
     submit: str
     work: str
@@ -110,7 +111,7 @@ class Topology:
     pictures: str
     evaluate: str
     dead: str  #: Name of the exchange of dead letters, and of the queue from which the gateway stores them.
-    dead_work: str
+    dead_work: str  #: Name of the queue of dead wake-ups.
     retry_delays: tuple[RetryTier, ...]
     exchanges: tuple[Exchange, ...]
     queues: tuple[Queue, ...]
@@ -159,9 +160,10 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = RETRY_DELAYS)
             Binding(exchange=jobs, queue=submit, key=_SUBMIT),
             Binding(exchange=jobs, queue=work, key=_WORK),
             Binding(exchange=jobs, queue=evaluate, key=EVALUATE),
+            # A fanout exchange ignores the key.
             *(Binding(exchange=tier.exchange, queue=tier.exchange, key="") for tier in retry_delays),
             *(Binding(exchange=dead, queue=dead_work, key=key) for key in (_WORK, EVALUATE)),
-            # A message sent through the default exchange has the name of its queue as its key.
+            # A dead message keeps its routing key. That of a message sent through the default exchange is the name of its queue.
             *(Binding(exchange=dead, queue=dead, key=key) for key in (_SUBMIT, f"{prefix}.#")),
         ),
     )
@@ -170,8 +172,8 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = RETRY_DELAYS)
 def _job_queue(name: str, dead: str) -> Queue:
     """Return a queue of jobs.
 
-    Its delivery limit is high, since a job that kills its worker also causes redeliveries of the worker's other messages.
-    Such a job is ended by the number of attempts in its row.
+    Its delivery limit is high, since a job that kills its worker also causes redeliveries of the worker's other messages. The job
+    itself is ended earlier, by the number of attempts in its row.
     """
     return Queue(name=name, dead_letter_exchange=dead, delivery_limit=_MAX_REDELIVERIES, consumer_timeout=_MAX_JOB_SECONDS)
 
