@@ -1,4 +1,4 @@
-"""Members of dashboards with a fixed set of values: numbers in classic dashboards, names in elements.
+"""Members of dashboards with a fixed set of values: numbers in classic dashboards, names in dashboards with elements.
 
 Each tuple has the names in the order of their classic numbers. The first one is the default.
 """

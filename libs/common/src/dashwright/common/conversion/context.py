@@ -41,7 +41,7 @@ class ConversionContext:
     """Objects of one organization that references in a dashboard may name."""
 
     data_sources: DataSourceIndex = field(default_factory=DataSourceIndex)
-    #: Bodies of library panels, by uid. A dashboard takes the repetition of a panel from them.
+    #: Bodies of library panels, by uid. They determine the repetition of panels that refer to them.
     library_panels: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
     #: Text that identifies the content of the context, as a part of the cache key of converted dashboards.
     fingerprint: str = ""

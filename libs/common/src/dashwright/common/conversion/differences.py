@@ -1,6 +1,7 @@
 """Differences between the specs of two neighbouring versions, and their application in both directions.
 
-A difference names the parts of a spec that have another form, and converts one such part. All other parts are shared.
+A difference names the parts of a spec that have another form, and converts one such part. All other parts are equal in both versions,
+and the result shares them with its source.
 """
 
 import re
@@ -15,6 +16,7 @@ from dashwright.common.conversion.parts import MAX_LAYOUT_DEPTH, list_in, locate
 #: Conversion of one part, which is an object. The function must not change its argument.
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
+#: Step of a path: the name of a member, perhaps with a kind in brackets, such as ``variables[QueryVariable]``.
 _STEP: Final = re.compile(r"(?P<name>\w+)(?:(?P<brackets>[\[{])(?P<kind>\w*)[\]}])?")
 
 
@@ -48,8 +50,9 @@ def unchanged(part: Mapping[str, Any]) -> Mapping[str, Any]:
 class _Node:
     """Changes of one part and of the parts in it."""
 
-    members: dict[str, "_Node"] = field(default_factory=dict)
-    children: dict[str, "_Node"] = field(default_factory=dict)  #: Changes of items or of members with any name, by kind.
+    members: dict[str, "_Node"] = field(default_factory=dict)  #: Changes of members by name.
+    #: Changes of all items of a list or all members of an object, by kind. The empty kind applies to all kinds.
+    children: dict[str, "_Node"] = field(default_factory=dict)
     is_list: bool = False  #: True if the children are items of a list.
     change: Change | None = None
 
@@ -59,13 +62,15 @@ _Rewrite = Callable[[Any], Any]
 
 
 def _conversion(changes: Iterable[tuple[str, Change]]) -> Callable[[Mapping[str, Any], ConversionContext], Mapping[str, Any]]:
+    """Return the conversion that applies changes at their paths. Raises ValueError for a malformed path."""
     root, section = _Node(), _Node()
     for path, change in changes:
         if change is unchanged:
             continue
-        steps = path.split(".")
-        node = section if steps[0] == "section" else root
-        for step in steps[1:] if node is section else steps:
+        node, steps = root, path.split(".")
+        if steps[0] == "section":
+            node, steps = section, steps[1:]
+        for step in steps:
             if not (match := _STEP.fullmatch(step)):
                 raise ValueError(path)
             node = node.members.setdefault(match["name"], _Node())
@@ -88,7 +93,7 @@ def _conversion(changes: Iterable[tuple[str, Change]]) -> Callable[[Mapping[str,
 
 
 class _Misfit(Exception):
-    """Part of an unexpected type. Each level adds its step, so that correct dashboards need no paths."""
+    """Part of an unexpected type. Only while the error is raised, each level adds its step to the path: correct parts need no path."""
 
     def __init__(self, failure: ConversionFailed) -> None:
         super().__init__()
@@ -115,6 +120,7 @@ def _object_rewrite(node: _Node) -> _Rewrite:
                 misfit.steps.append(f".{name}")
                 raise
             if new_part is not part:
+                # Only the first change needs a copy.
                 if value is original:
                     value = {**original}
                 value[name] = new_part
@@ -182,6 +188,7 @@ def _in_sections(rewrite: _Rewrite, holder: Mapping[str, Any], depth: int) -> Ma
 
 
 def _in_section(rewrite: _Rewrite, section: Any, depth: int) -> Mapping[str, Any]:
+    """Return a row or tab with its spec and the sections in it converted."""
     if not isinstance(section, dict):
         raise unexpected("a row or tab of 'layout'", section, "an object")
     spec = object_in(section, "spec")

@@ -77,6 +77,7 @@ def _merge_members(base: Mapping[Any, Any], original: Mapping[Any, Any], changed
             merged[key] = merge(base[key], original[key], value)
         elif key not in base or base[key] != value:
             merged[key] = value
+    # Members that the conversion lost, and that the client did not set.
     merged.update((key, value) for key, value in original.items() if key not in base and key not in merged)
     return merged
 
@@ -98,6 +99,7 @@ def _merge_items(base: Sequence[Any], original: Sequence[Any], changed: Sequence
 def _with_lost_items(ordered: Sequence[Hashable], merged: Mapping[Hashable, Any], original_keys: Sequence[Hashable]) -> list[Hashable]:
     """Return the ordered identities together with all others: lost items after their predecessors in the original, new ones last."""
     ordered_keys = set(ordered)
+    # Lost items by their nearest predecessor that is not lost. The key None has those at the beginning of the original.
     followers: dict[Hashable, list[Hashable]] = {}
     predecessor: Hashable = None
     for key in original_keys:
@@ -121,6 +123,7 @@ def _identities(items: Sequence[Any]) -> list[Hashable] | None:
 def _identity(item: Any) -> Hashable:
     """Return the key that identifies an item among its siblings, or None."""
     if not isinstance(item, dict):
+        # With the type, since 1, 1.0 and True are equal in Python.
         return None if isinstance(item, list) else ("value", type(item), item)
     if item.get("type") == _ROW:
         # Conversions give rows new ids.
@@ -137,4 +140,5 @@ def _identity(item: Any) -> Hashable:
 
 
 def _identifier(name: str, value: Any) -> Hashable:
+    """Return an identity from a member, or None if its value is neither a string nor an integer."""
     return (name, value) if isinstance(value, (str, int)) else None

@@ -35,6 +35,7 @@ class ConversionCache:
         if not self._max_chars:
             return convert()
         digest = blake2b(digest_size=16)
+        # The zero byte ends each source, so that ("ab", "c") and ("a", "bc") differ.
         for source in sources:
             digest.update(source.encode() + b"\0")
         key = digest.digest()

@@ -14,7 +14,7 @@ from dashwright.common.conversion.parts import object_in, text_in
 
 _QUERY_VERSION: Final = "v0"
 
-#: Kinds of variables whose current value is an option with text and value.
+#: Kinds of variables whose member ``current`` is an option with text and value.
 _KINDS_WITH_OPTIONS: Final = (
     "ConstantVariable",
     "CustomVariable",
@@ -36,6 +36,7 @@ def _data_query(group: str, source: Mapping[str, Any] | None, members: Mapping[s
 
 
 def _viz_config(plugin: str, plugin_version: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a visualization with its plugin as the group."""
     return {"kind": "VizConfig", "group": plugin, "version": plugin_version, "spec": spec}
 
 
@@ -75,12 +76,14 @@ def _annotation_without_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_viz_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a visualization with its plugin as the group, and the plugin's version next to the spec."""
     spec = dict(object_in(config, "spec"))
     version = spec.pop("pluginVersion", None) or ""
     return {**config, **_viz_config(text_in(config, "kind"), version, spec)}
 
 
 def _without_viz_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a visualization with its plugin as the kind, and the plugin's version in the spec."""
     changed = {**config, "kind": text_in(config, "group")}
     changed["spec"] = {"pluginVersion": changed.pop("version", None) or "", **object_in(config, "spec")}
     changed.pop("group", None)
@@ -108,27 +111,30 @@ def _without_group(variable: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refreshed_with_time_range(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of an interval variable with the only ``refresh`` that Grafana writes in v2beta1."""
     return {**spec, "refresh": "onTimeRangeChanged"}
 
 
 def _refreshed_on_load(spec: Mapping[str, Any]) -> dict[str, Any]:
-    # The schema of v2alpha1 does not have this value, but Grafana writes it.
+    """Return the spec of an interval variable with the only ``refresh`` that Grafana writes in v2alpha1, although its schema lacks it."""
     return {**spec, "refresh": "load"}
 
 
 def _with_texts(option: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the option with an empty text and value in place of missing ones."""
+    """Return the option with empty strings in place of a missing text and a missing value."""
     if option.get("text") is not None and option.get("value") is not None:
         return option
     return {**option, "text": option.get("text") or "", "value": option.get("value") or ""}
 
 
 def _name_reference(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reference to a data source, in which v2beta1 names the uid ``name``."""
     uid = source.get("uid")
     return {} if uid is None else {"name": uid}
 
 
-def _without_placement(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _annotation_without_placement(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of an annotation without the member that v2alpha1 lacks, and with the data source next to its query."""
     changed = _annotation_without_data_query(spec)
     changed.pop("placement", None)
     return changed
@@ -150,7 +156,7 @@ DIFFERENCES: Final = (
     Difference("elements{Panel}.spec.data.spec.queries[].spec", _with_data_query, _without_data_query),
     Difference("elements{Panel}.spec.data.spec.queryOptions", unchanged, _without("timeCompare")),
     Difference("elements{Panel}.spec.vizConfig", _with_viz_config, _without_viz_config),
-    Difference("annotations[].spec", _with_data_query, _without_placement),
+    Difference("annotations[].spec", _with_data_query, _annotation_without_placement),
     Difference("variables[QueryVariable].spec", _with_data_query, _without_data_query),
     Difference("variables[IntervalVariable].spec", _refreshed_with_time_range, _refreshed_on_load),
     Difference("variables[AdhocVariable]", _with_group, _without_group),

@@ -18,7 +18,7 @@ __all__ = ["ALIASES", "CLASSIC_VERSIONS", "MIGRATED", "ConversionFailed", "conve
 #: Versions whose specs list panels with grid positions.
 CLASSIC_VERSIONS: Final = ("v0alpha1", "v1alpha1", "v1beta1", "v1")
 
-#: Form of ``v1`` that is not served: as in elements and unlike in ``v1``, the first step of thresholds may be null.
+#: Internal version, which clients cannot request. It is ``v1``, except that the first step of thresholds may be null, as in elements.
 MIGRATED: Final = "migrated"
 
 #: Conversion of the spec of one version to another version.
@@ -54,7 +54,7 @@ _STEPS: Final[Mapping[tuple[str, str], _Step]] = {
     ("v2beta1", "v2alpha1"): downgrade(v2beta1.DIFFERENCES),
     ("v2beta1", "v2"): upgrade(v2.DIFFERENCES),
     ("v2", "v2beta1"): downgrade(v2.DIFFERENCES),
-    # On the way to the classic versions, one walk saves a copy of each panel.
+    # One conversion instead of two saves a copy of each panel on the way to the classic versions.
     ("v2", "v2alpha1"): downgrade((*v2.DIFFERENCES, *v2beta1.DIFFERENCES)),
 }
 
@@ -68,6 +68,7 @@ def _chain(source: str, target: str) -> Sequence[_Step]:
     """Return the conversions on the shortest way between two versions."""
     if source in (*CLASSIC_VERSIONS, MIGRATED) and target in _FORMS:
         return (*_chain(source, MIGRATED), partial(classic_to_elements, form=_FORMS[target]))
+    # Breadth-first search: the list grows while the loop runs over it.
     chains: dict[str, Sequence[_Step]] = {source: ()}
     for version in (reached_versions := [source]):
         for (start, end), step in _STEPS.items():

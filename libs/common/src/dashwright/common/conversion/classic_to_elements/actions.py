@@ -24,6 +24,7 @@ def field_action(action: Members) -> dict[str, Any]:
 
 
 def _request(request: Members) -> dict[str, Any]:
+    """Return the members that both kinds of requests have: direct ones (``fetch``) and those by a data source (``infinity``)."""
     converted: dict[str, Any] = {"method": text(request, "method"), "url": text(request, "url")}
     if isinstance(body := request.get("body"), str):
         converted["body"] = body
@@ -34,4 +35,5 @@ def _request(request: Members) -> dict[str, Any]:
 
 
 def _pairs(pairs: Sequence[Any]) -> list[list[str]]:
+    """Return pairs of a name and a value, without anything that is not a string."""
     return [[item for item in pair if isinstance(item, str)] for pair in pairs if isinstance(pair, list)]

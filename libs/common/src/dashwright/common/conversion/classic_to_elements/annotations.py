@@ -28,6 +28,7 @@ _QUERY_MEMBERS: Final = frozenset({
     "type",
 })  # fmt: skip
 
+#: The ids in filters are unsigned 32-bit numbers in Grafana's schema.
 _LARGEST_PANEL_ID: Final = 2**32 - 1
 
 
@@ -56,6 +57,7 @@ def _spec(annotation: Members, form: ElementsForm) -> dict[str, Any]:
     if mappings := _field_mappings(child(annotation, "mappings") or {}):
         spec["mappings"] = mappings
     further_members = {name: value for name, value in annotation.items() if name not in _QUERY_MEMBERS}
+    # A type that is empty or not a string is left out.
     if legacy_options := {**filled_texts(annotation, "type"), **further_members}:
         spec["legacyOptions"] = legacy_options
     return spec

@@ -23,11 +23,13 @@ def without_marks(tree: Any) -> Any:
         if _FIRST_BYTE not in orjson.dumps(tree):
             return tree
     except orjson.JSONEncodeError:
+        # orjson cannot write each tree, for example a very deep one.
         pass
     return _cleaned(tree)
 
 
 def _cleaned(tree: Any) -> Any:
+    """Return a tree without its marks, after a walk through all of it."""
     if isinstance(tree, str):
         return tree.replace(_MARK, "") if _MARK in tree else tree
     if isinstance(tree, dict):

@@ -22,7 +22,8 @@ _MIXED_UID: Final = "-- Mixed --"
 
 def reference_members(source: SourceReference) -> dict[str, Any]:
     """Return the member ``datasource`` of a variable, or an empty dict for a reference without a uid."""
-    return {"datasource": {"type": source[0], "uid": source[1]}} if source[1] else {}
+    source_type, uid = source
+    return {"datasource": {"type": source_type, "uid": uid}} if uid else {}
 
 
 def default_type(index: DataSourceIndex) -> str:
@@ -39,10 +40,12 @@ def query_source(target: Members, inherited: SourceReference, index: DataSourceI
     """Return the data source of a query: its own or, unless the panel mixes data sources, that of its panel."""
     named_source = _named_source(target, index)
     if named_source != _UNKNOWN:
-        return named_source if named_source[1] else _with_built_in_uid(named_source)
-    if inherited[1] != _MIXED_UID:
+        return _with_built_in_uid(named_source)
+    panel_type, panel_uid = inherited
+    if panel_uid != _MIXED_UID:
         return inherited
-    return _BUILT_IN if inherited[0] == _BUILT_IN[0] else _UNKNOWN
+    # As in Grafana, the type of a mixed panel counts only if it is that of the built-in data source.
+    return _BUILT_IN if panel_type == _BUILT_IN[0] else _UNKNOWN
 
 
 def variable_source(variable: Members, index: DataSourceIndex) -> SourceReference:
@@ -52,12 +55,12 @@ def variable_source(variable: Members, index: DataSourceIndex) -> SourceReferenc
 
 
 def group_by_source(variable: Members, index: DataSourceIndex) -> SourceReference:
-    """Return the data source of a group-by variable."""
+    """Return the data source of a group-by variable. Unlike other variables, it names Grafana's own data source by its uid, too."""
     return _with_built_in_uid(variable_source(variable, index))
 
 
 def _named_source(owner: Members, index: DataSourceIndex) -> SourceReference:
-    """Return the data source that an object names. A string counts only if it is a template variable."""
+    """Return the data source that an object names. A string counts only if it refers to a variable of the dashboard."""
     source = owner.get("datasource")
     if not isinstance(source, dict):
         return ("", source) if isinstance(source, str) and source.startswith("$") else _UNKNOWN
@@ -74,4 +77,5 @@ def _named_source(owner: Members, index: DataSourceIndex) -> SourceReference:
 
 def _with_built_in_uid(source: SourceReference) -> SourceReference:
     """Return Grafana's own data source with its uid, and any other data source unchanged."""
-    return _BUILT_IN if not source[1] and source[0] == _BUILT_IN[0] else source
+    source_type, uid = source
+    return _BUILT_IN if not uid and source_type == _BUILT_IN[0] else source

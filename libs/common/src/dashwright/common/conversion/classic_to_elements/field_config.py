@@ -30,6 +30,7 @@ def field_config(panel: Members) -> dict[str, Any]:
 
 
 def _defaults(defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of all fields that have the types of the schema."""
     converted: dict[str, Any] = {}
     for name, value in defaults.items():
         if expected := _SCALARS.get(name):
@@ -41,6 +42,9 @@ def _defaults(defaults: dict[str, Any]) -> dict[str, Any]:
             if option is not None:
                 converted[name] = option
     return shared(converted, defaults)
+
+
+# Each of the next functions converts the value of one option. ``_CONVERTERS`` lists them.
 
 
 def _custom(value: Any) -> Any:
@@ -57,7 +61,9 @@ def _actions(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _mappings(value: Any) -> list[dict[str, Any]] | None:
-    return shared(value_mappings(value), value) or None if value else None
+    if not value:
+        return None
+    return shared(value_mappings(value), value) or None
 
 
 def _color(value: Any) -> dict[str, Any] | None:
@@ -73,7 +79,7 @@ def _color(value: Any) -> dict[str, Any] | None:
 
 
 def _thresholds(value: Any) -> dict[str, Any] | None:
-    """Return thresholds. The value of the first step is null, which means minus infinity."""
+    """Return thresholds. A step without a number begins at null, which means minus infinity. Normally that is the first step."""
     if not isinstance(value, dict):
         return None
     steps = value.get("steps")
@@ -107,8 +113,10 @@ def _override(override: dict[str, Any]) -> dict[str, Any]:
 
 
 def _property(option: dict[str, Any]) -> dict[str, Any]:
+    """Return an overridden option with its id and its value."""
     value = option.get("value")
     cleaned = without_marks(value)
+    # Sharing an option that would not change saves the memory of a copy.
     if cleaned is value and value is not None and len(option) == _MEMBERS_OF_PROPERTY and isinstance(option.get("id"), str):
         return option
     return {"id": text(option, "id")} if value is None else {"id": text(option, "id"), "value": cleaned}

@@ -83,7 +83,7 @@ def _repeat(panel: Members) -> dict[str, Any] | None:
 
 
 def _library_repeat(panel: Members, context: ConversionContext) -> dict[str, Any] | None:
-    """Return the repetition that the library panel of a panel has."""
+    """Return the repetition in the library panel to which a panel refers, or None."""
     library_panel = child(panel, "libraryPanel")
     body = context.library_panels.get(text(library_panel, "uid")) if library_panel else None
     return None if body is None else _repeat(body)

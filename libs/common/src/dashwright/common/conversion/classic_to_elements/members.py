@@ -16,6 +16,7 @@ LARGEST_NUMBER: Final = 2**53
 
 _Tree = TypeVar("_Tree")
 
+#: Whole number as text. Any number of 18 digits fits into 64 bits.
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -68,6 +69,7 @@ def parsed_number(value: Any) -> int | None:
 def whole_number(members: Members, name: str, default: int = 0) -> int:
     """Return a member that is a number or a decimal string, without its fraction. Return the default for any other member."""
     value = members.get(name)
+    # The usual case, for speed.
     if type(value) is int and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
         return value
     number = parsed_number(value)

@@ -20,6 +20,7 @@ from dashwright.common.conversion.classic_to_elements.members import (
 from dashwright.common.conversion.context import DataSourceIndex
 from dashwright.common.conversion.elements_form import ElementsForm
 
+#: Options of the queries of a panel: those that are strings, and all.
 _TEXT_OPTIONS: Final = ("timeFrom", "timeShift", "interval", "cacheTimeout")
 _OPTIONS: Final = frozenset({*_TEXT_OPTIONS, "maxDataPoints", "hideTimeOverride", "queryCachingTTL"})
 
@@ -38,7 +39,7 @@ def _queries(panel: Members, index: DataSourceIndex, form: ElementsForm) -> list
     targets = children(panel, "targets")
     if not targets:
         return []
-    source, put_query = panel.get("datasource"), form.put_query
+    panel_reference = panel.get("datasource")
     inherited = panel_source(panel, index)
     converted = []
     for target, ref_id in zip(targets, _ref_ids(targets), strict=True):
@@ -46,8 +47,9 @@ def _queries(panel: Members, index: DataSourceIndex, form: ElementsForm) -> list
         members.pop("refId", None)
         spec: dict[str, Any] = {"refId": ref_id, "hidden": members.pop("hide", None) is True}
         # Most queries name the data source of their panel, which is already known.
-        source_type, uid = inherited if members.pop("datasource", None) == source else query_source(target, inherited, index)
-        put_query(spec, source_type, uid, members)
+        is_inherited = members.pop("datasource", None) == panel_reference
+        source_type, uid = inherited if is_inherited else query_source(target, inherited, index)
+        form.put_query(spec, source_type, uid, members)
         converted.append({"kind": "PanelQuery", "spec": spec})
     return converted
 

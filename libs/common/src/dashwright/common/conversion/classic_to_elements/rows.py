@@ -31,10 +31,13 @@ def rows_of(dashboard: Members) -> list[Row]:
         if not _is_header(panel):
             current.panels.append(panel)
             continue
-        new_rows = _rows_of_header(panel, current.top if current.header or current.panels else _ROW_HEIGHT)
+        is_first_panel = current.header is None and not current.panels
+        # A first row panel without a position is taken to be on line 0.
+        new_rows = _rows_of_header(panel, _ROW_HEIGHT if is_first_panel else current.top)
         rows += new_rows
         current = new_rows[0]
-    return rows if rows[0].panels or len(rows) == 1 else rows[1:]
+    has_superfluous_row = len(rows) > 1 and not rows[0].panels
+    return rows[1:] if has_superfluous_row else rows
 
 
 def panel_numbers(rows: Iterable[Row]) -> list[int]:
@@ -52,6 +55,7 @@ def panel_numbers(rows: Iterable[Row]) -> list[int]:
 def _rows_of_header(header: Members, previous_top: int) -> list[Row]:
     """Return the row of a row panel, and then the rows of the row panels within it."""
     rows = [Row(header, _top(header, previous_top))]
+    # The list grows while the loop runs over it.
     for row in rows:
         for panel in children(row.header or {}, "panels"):
             if _is_header(panel):
@@ -78,6 +82,7 @@ def _valid_id(panel: Members) -> int:
 
 
 def _unique(ids: Sequence[int]) -> list[int]:
+    """Return the ids with new ids in place of repeated ones and of 0, which is no id."""
     largest = max(ids, default=0)
     used = {0}
     unique = []

@@ -17,6 +17,7 @@ from dashwright.common.conversion.classic_to_elements.members import (
 )
 
 _CURSOR_SYNCS: Final = dict(enumerate(CURSOR_SYNCS))
+#: The revision is an unsigned 16-bit number in Grafana's schema.
 _LARGEST_REVISION: Final = 2**16 - 1
 _REFRESH_INTERVALS: Final = ("5s", "10s", "30s", "1m", "5m", "15m", "30m", "1h", "2h", "1d")
 

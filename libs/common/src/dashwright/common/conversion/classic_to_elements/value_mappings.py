@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from dashwright.common.conversion.classic_to_elements.members import Members, child, is_number, text, truncated
 
+#: The index of a result is a 32-bit number in Grafana's schema.
 _LARGEST_INDEX: Final = 2**31 - 1
 
 

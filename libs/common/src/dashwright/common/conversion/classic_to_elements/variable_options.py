@@ -23,7 +23,7 @@ def current_option(variable: Members) -> dict[str, Any]:
 
 
 def _one_or_many(value: Any) -> str | list[str]:
-    """Return a string or a list of strings. Any other value becomes an empty string."""
+    """Return a string, a list of strings, or the string in an object with a legacy string. Any other value becomes an empty string."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -20,7 +20,7 @@ from dashwright.common.conversion.classic_to_elements.variable_options import LE
 from dashwright.common.conversion.context import DataSourceIndex
 from dashwright.common.conversion.elements_form import ElementsForm
 
-#: Grafana 12.4 reads the classic numbers 0 to 4 only. It reads the other orders as strings.
+#: Grafana 12.4 reads only the first five orders as classic numbers. It reads the further ones by name only.
 _SORTS, _NAMED_SORTS = VARIABLE_SORTS[:5], VARIABLE_SORTS[5:]
 
 _FILTER_KINDS: Final = ("AdhocVariable", "GroupByVariable")
@@ -50,7 +50,7 @@ def _common_members(variable: Members) -> dict[str, Any]:
 
 
 def _choice(variable: Members, name: str, choices: Sequence[str], further: Sequence[str] = ()) -> str:
-    """Return a choice that is given by its number or by its name. An unknown choice counts as the first one."""
+    """Return a choice that is given by its number or by its name; ``further`` ones only by name. An unknown choice counts as the first."""
     value = variable.get(name)
     if isinstance(value, str):
         return value if value in choices or value in further else choices[0]
@@ -149,7 +149,8 @@ def _switch(variable: Members, *_: object) -> dict[str, Any]:
     """Return the members of a switch. Its first option is the enabled value, and its second one the disabled value."""
     options = variable.get("options")
     values = [_switch_value(option) for option in options[:2]] if isinstance(options, list) else []
-    enabled, disabled = (value or default for value, default in zip([*values, "", ""], ("true", "false"), strict=False))
+    enabled_value, disabled_value = [*values, "", ""][:2]
+    enabled, disabled = enabled_value or "true", disabled_value or "false"
     return {"current": _switch_value(variable.get("current")) or disabled, "enabledValue": enabled, "disabledValue": disabled}
 
 

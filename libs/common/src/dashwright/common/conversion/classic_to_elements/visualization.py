@@ -65,6 +65,7 @@ def visualization(panel: Members, form: ElementsForm) -> dict[str, Any]:
     has_original_options = not _PANEL_MEMBERS.issuperset(panel)
     if not predecessor:
         successor = _graph_successor(panel) if plugin in _GRAPHS else _SUCCESSORS.get(plugin)
+        # A plugin without a successor migrates the original options itself.
         if successor or has_original_options:
             predecessor = plugin
         plugin = successor or plugin

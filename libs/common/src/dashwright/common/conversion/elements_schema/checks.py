@@ -29,7 +29,7 @@ class Findings:
         self.layout_depth = 0  #: Number of layouts around the current one.
 
     def required(self, path: Path, label: str) -> None:
-        """Add a fault for a missing value."""
+        """Add a fault for a missing value, which must be ``label``: for example ``set``."""
         self._add(path, "FieldValueRequired", f"Required value: must be {label}")
 
     def invalid(self, path: Path, value: Any, message: str) -> None:
@@ -93,6 +93,7 @@ def moderate_number(value: Any, path: Path, findings: Findings) -> None:
 def integer(value: Any, path: Path, findings: Findings) -> None:
     """Accept an integer that conversions can calculate with. It may have the form 1.0."""
     moderate_number(value, path, findings)
+    # Only one fault: ``moderate_number`` has added that of a number outside the limits.
     if isinstance(value, float) and not value.is_integer() and -MAX_NUMBER <= value <= MAX_NUMBER:
         findings.invalid(path, value, "must be an integer")
 
@@ -181,7 +182,7 @@ def record(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
 
 
 def kinded(spec: Check) -> Check:
-    """Return a check for an object with a kind and a spec. The kind may be any string, as in Grafana where only one kind is possible."""
+    """Return a check for an object with a kind and a spec. As in Grafana, the kind may be any string if only one kind is possible."""
     return record({"kind": text, "spec": spec})
 
 
@@ -213,6 +214,7 @@ def _path_text(path: Path) -> str:
 
 
 def _excerpt(value: Any) -> str:
+    """Return an invalid value as JSON, shortened for an error message."""
     match value:
         case dict() | list():
             return "{…}" if isinstance(value, dict) else "[…]"

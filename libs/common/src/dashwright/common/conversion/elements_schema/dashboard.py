@@ -101,6 +101,7 @@ _LINK: Final = record(
 
 
 def _schema(*, element: Check, annotation: Check, variables: Check, section_members: Mapping[str, Check]) -> Check:
+    """Return the schema of a version from the checks of the parts in which versions differ."""
     return record(
         {"title": text},
         {
@@ -123,7 +124,7 @@ def _schema(*, element: Check, annotation: Check, variables: Check, section_memb
 
 
 def _grouped_schema(*, transformation: Check) -> Check:
-    """Return the schema of a version whose queries contain their data source, and its type as the member ``group``."""
+    """Return the schema of a version whose queries contain their data source, and have its type as the member ``group``."""
     annotation = annotation_check({"query": DATA_QUERY}, {})
     variables = variables_check(query=DATA_QUERY, query_members={}, source=None)
     return _schema(

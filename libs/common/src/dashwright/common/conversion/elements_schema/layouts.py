@@ -21,6 +21,7 @@ from dashwright.common.conversion.parts import MAX_LAYOUT_DEPTH
 
 
 def _element_name(value: Any, path: Path, findings: Findings) -> None:
+    """Accept a string, and record it as a reference to an element."""
     text(value, path, findings)
     if isinstance(value, str):
         findings.references.append((path, value))
@@ -85,6 +86,7 @@ def layout_check(section_members: Mapping[str, Check]) -> Check:
     """Return the check of a layout. ``section_members`` are the members of rows and tabs that only some versions have."""
 
     def nested(value: Any, path: Path, findings: Findings) -> None:
+        """Check a layout, and count it as one level of nesting."""
         if findings.layout_depth > MAX_LAYOUT_DEPTH:
             findings.invalid(path, value, f"must not be inside more than {MAX_LAYOUT_DEPTH} other layouts")
             return

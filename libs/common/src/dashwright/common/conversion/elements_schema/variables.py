@@ -47,7 +47,9 @@ _COMMON: Final[Mapping[str, Check]] = {
     "description": text,
     "origin": tree,
 }
+#: Members of variables with a current value.
 _CURRENT: Final[Mapping[str, Check]] = {**_COMMON, "current": _OPTION}
+#: Members of variables whose values users choose from a list.
 _CHOICE: Final[Mapping[str, Check]] = {
     **_CURRENT,
     "options": _OPTIONS,
@@ -125,6 +127,8 @@ def variables_check(*, query: Check, query_members: Mapping[str, Check], source:
 
 
 def _different_names(variables: Check) -> Check:
+    """Return a check of a list of variables that also adds a fault for each repeated name."""
+
     def check(value: Any, path: Path, findings: Findings) -> None:
         variables(value, path, findings)
         names = set[str]()

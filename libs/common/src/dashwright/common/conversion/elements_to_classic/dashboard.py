@@ -87,4 +87,5 @@ def _link(link: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _or(value: Any, default: Any) -> Any:
+    """Return the value, or the default for null and for a missing value."""
     return default if value is None else value

@@ -45,6 +45,7 @@ def classic_field_config(viz_spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _defaults(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the classic settings of all fields. They are the argument itself if nothing changes, which saves copies."""
     if not settings.keys() <= _KNOWN_DEFAULTS or None in settings.values():
         settings = {name: value for name, value in settings.items() if value is not None and name in _KNOWN_DEFAULTS}
     if settings.get("actions") == []:
@@ -54,6 +55,7 @@ def _defaults(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     if "thresholds" in settings:
         thresholds = object_in(settings, "thresholds")
         steps = objects_in(thresholds, "steps")
+        # A step without a value begins at minus infinity, which classic dashboards write as null.
         if not all("value" in step for step in steps):
             steps = [{"value": None, **step} for step in steps]
             settings = {**settings, "thresholds": {**thresholds, "steps": steps}}

@@ -23,6 +23,7 @@ from dashwright.common.conversion.parts import (
 _GRID_WIDTH: Final = 24
 _DEFAULT_COLUMNS: Final = 3
 
+#: Heights of the panels of an auto grid, in units of the classic grid.
 _DEFAULT_HEIGHT: Final = 9
 _HEIGHTS: Final = {"short": 5, "standard": _DEFAULT_HEIGHT, "tall": 14}
 #: Height of a unit of the classic grid with its margin, in pixels.
@@ -41,7 +42,7 @@ def classic_panels(spec: Mapping[str, Any]) -> _Panels:
     try:
         layout = object_in(spec, "layout")
         if _has_sections(layout):
-            return flattening.panels_of_sections(layout, 0, 1)
+            return flattening.panels_of_sections(layout, y=0, depth=1)
         panels: _Panels = []
         flattening.add_grid(layout, 0, panels)
     except ConversionFailed as failure:
@@ -57,7 +58,7 @@ class _Flattening:
         self._last_row_id: int | None = None
 
     def panels_of_sections(self, layout: Mapping[str, Any], y: float, depth: int) -> _Panels:
-        """Return the panels of the rows or tabs of a layout, from line ``y`` on."""
+        """Return the panels of the rows or tabs of a layout, from line ``y`` on. ``depth`` counts the layouts inside each other."""
         if depth > MAX_LAYOUT_DEPTH:
             raise too_deep()
         panels: _Panels = []
@@ -99,14 +100,17 @@ class _Flattening:
         return max([y, *(_end(panel) for panel in nested)])
 
     def _add_tab(self, tab: Mapping[str, Any], inner: Mapping[str, Any], y: float, panels: _Panels) -> float:
+        """Add the row panel and the panels of a tab. Return the line below them."""
         panels.append(self._header(tab) | {"collapsed": False, "panels": [], "gridPos": _header_position(y)})
         return max(y + 1, self.add_grid(inner, y + 1, panels))
 
     def _add_row(self, row: Mapping[str, Any], inner: Mapping[str, Any], y: float, panels: _Panels) -> float:
+        """Add the row panel and the panels of a row. Return the line at which the next row begins."""
         is_auto = inner.get("kind") == "AutoGridLayout"
         if row.get("hideHeader") is True:
+            # As in Grafana, only an auto grid is moved below the previous row.
             end = self.add_grid(inner, y if is_auto else 0, panels)
-            return max(y, end) if is_auto or not inner else end
+            return _next_line(inner, y, end)
         header = self._header(row)
         panels.append(header)
         collapse = row.get("collapse")
@@ -114,19 +118,21 @@ class _Flattening:
             header["collapsed"] = collapse
         if collapse is True:
             header["gridPos"] = _header_position(y)
-            inside: _Panels = []
-            self.add_grid(inner, y + 1, inside)
-            if inside:
-                header["panels"] = inside
+            row_panels: _Panels = []
+            self.add_grid(inner, y + 1, row_panels)
+            if row_panels:
+                header["panels"] = row_panels
             return y + 1
-        count = len(panels)
+        previous_count = len(panels)
         end = self.add_grid(inner, y, panels)
-        if is_auto or len(panels) > count:
+        has_panels = len(panels) > previous_count
+        # As in Grafana, the header of an empty expanded row has no position, except that of an auto grid.
+        if is_auto or has_panels:
             header["gridPos"] = _header_position(y)
-        return max(y, end) if is_auto or not inner else end
+        return _next_line(inner, y, end)
 
     def _header(self, section: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the row panel of a row or tab."""
+        """Return the row panel of a row or tab, without its position. Its id is larger than those of all elements."""
         if self._last_row_id is None:
             self._last_row_id = max((_checked_id(name, element) for name, element in self._elements.items()), default=0)
         self._last_row_id = max(0, self._last_row_id) + 1
@@ -188,11 +194,20 @@ class _Flattening:
             raise located(f"element '{name}'", failure) from failure
 
 
+def _next_line(grid: Mapping[str, Any], y: float, end: float) -> float:
+    """Return the line after a row at line ``y`` whose panels end at line ``end``.
+
+    As in Grafana, only a fixed grid can end above its own row. If it is empty, the next row begins at line 0.
+    """
+    return end if grid.get("kind") == "GridLayout" else max(y, end)
+
+
 def _has_sections(layout: Mapping[str, Any]) -> bool:
     return layout.get("kind") in ("RowsLayout", "TabsLayout")
 
 
 def _row_height(spec: Mapping[str, Any]) -> int:
+    """Return the height of the panels of an auto grid, in units of the classic grid, rounded up."""
     mode = text_in(spec, "rowHeightMode")
     if mode == "custom" and (pixels := number_in(spec, "rowHeight")) > 0:
         return int((pixels + _UNIT_PIXELS - 1) / _UNIT_PIXELS)
@@ -204,12 +219,13 @@ def _header_position(y: float) -> dict[str, Any]:
 
 
 def _end(panel: Mapping[str, Any]) -> float:
-    """Return the line below a panel. A panel without a position has none."""
+    """Return the line below a panel, or minus infinity for a panel without a position."""
     position = panel.get("gridPos")
     return float("-inf") if position is None else position["y"] + position["h"]
 
 
 def _checked_id(name: str, element: Any) -> int:
+    """Return the id of an element. Raises ConversionFailed, naming the element, if a part has an unexpected type."""
     if not isinstance(element, dict):
         raise unexpected(f"element '{name}'", element, "an object")
     try:

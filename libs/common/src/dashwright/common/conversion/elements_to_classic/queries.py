@@ -8,8 +8,8 @@ from dashwright.common.conversion.parts import object_in, text_in
 #: Member of a query that was only a string in a classic dashboard.
 _STRING_QUERY: Final = "__legacyStringValue"
 
-#: The source of queries that use the results of another panel.
-_OWN_PANELS: Final = "-- Dashboard --"
+#: The uid in queries that use the results of another panel of the dashboard.
+_DASHBOARD_UID: Final = "-- Dashboard --"
 _MIXED: Final = {"type": "mixed", "uid": "-- Mixed --"}
 
 
@@ -42,16 +42,16 @@ def classic_source(source: SourceReference) -> dict[str, str] | None:
 
 
 def panel_source(sources: Sequence[SourceReference]) -> dict[str, str] | None:
-    """Return the classic data source of a panel from the data sources of its queries: the common data source, or the one for mixed queries.
+    """Return the classic data source of a panel: that of all its queries, or ``mixed`` if they have different ones.
 
-    Several queries of other panels are mixed, because these panels may have different data sources.
+    Several queries that use results of other panels count as mixed, because these panels may have different data sources.
     """
     if not sources:
         return None
     first = sources[0]
-    if len(sources) > 1 and (first.uid == _OWN_PANELS or any(source != first for source in sources)):
+    if len(sources) > 1 and (first.uid == _DASHBOARD_UID or any(source != first for source in sources)):
         return _MIXED
-    return {"type": "datasource", "uid": _OWN_PANELS} if first.uid == _OWN_PANELS else classic_source(first)
+    return {"type": "datasource", "uid": _DASHBOARD_UID} if first.uid == _DASHBOARD_UID else classic_source(first)
 
 
 def classic_target(spec: Mapping[str, Any], source: SourceReference) -> dict[str, Any]:

@@ -151,9 +151,11 @@ def _source(source: SourceReference) -> dict[str, Any]:
 
 
 def _or(value: Any, default: Any) -> Any:
+    """Return the value, or the default for null and for a missing value."""
     return default if value is None else value
 
 
+#: Defaults of variables whose values users choose from a list.
 _CHOICE: Final[_Members] = {"multi": False, "includeAll": False, "allowCustomValue": False}
 
 _FORMS: Final[Mapping[str, _Form]] = {
