@@ -15,6 +15,7 @@ def has_null_base(panel: Object) -> bool:
     steps = thresholds.get("steps") if isinstance(thresholds, dict) else None
     if not isinstance(steps, list) or not steps or not isinstance(steps[0], dict):
         return False
+    # A missing value is not null.
     return steps[0].get("value", 0) is None
 
 

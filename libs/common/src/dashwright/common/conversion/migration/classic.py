@@ -18,13 +18,12 @@ def migrate_fully(spec: Mapping[str, Any], context: ConversionContext) -> dict[s
         if variable.get("type") == "query":
             _make_reference(variable)
     pending = list(objects(migrated.get("panels")))
+    # The list grows by the panels of rows while the loop runs over it.
     for panel in pending:
         _make_reference(panel)
-        for target in objects(panel.get("targets")):
-            if isinstance(target.get("datasource"), str):
-                for own_target in objects(copy_list(panel, "targets")):
-                    _make_reference(own_target)
-                break
+        if any(isinstance(target.get("datasource"), str) for target in objects(panel.get("targets"))):
+            for target in objects(copy_list(panel, "targets")):
+                _make_reference(target)
         if panel.get("type") == "row":
             pending += objects(panel.get("panels"))
     return migrated

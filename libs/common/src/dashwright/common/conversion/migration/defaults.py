@@ -5,7 +5,7 @@ from typing import Any, Final
 from dashwright.common.conversion.migration.document import Object, copy_list, copy_object, objects, variables
 from dashwright.common.conversion.migration.identifiers import free_ref_ids
 
-#: The annotation query of a dashboard's own annotations and alerts.
+#: The annotation query that shows annotations and alerts of the dashboard itself.
 _OWN_ANNOTATIONS: Final[dict[str, Any]] = {
     "builtIn": 1,
     "datasource": {"type": "grafana", "uid": "-- Grafana --"},
@@ -73,10 +73,8 @@ def _name_queries(panel: Object) -> None:
     targets = panel.get("targets")
     if not isinstance(targets, list):
         return
-    for target in targets:
-        if isinstance(target, dict) and target.get("refId") is None:
-            break
-    else:
+    # Most panels need no copies of their queries.
+    if all(target.get("refId") is not None for target in objects(targets)):
         return
     free = free_ref_ids({ref_id for target in objects(targets) if isinstance(ref_id := target.get("refId"), str)})
     for target in objects(copy_list(panel, "targets")):
@@ -85,10 +83,12 @@ def _name_queries(panel: Object) -> None:
 
 
 def add_own_annotations(dashboard: Object) -> None:
-    """Put the query of the dashboard's own annotations first, unless the dashboard has one that is built in."""
+    """Put the query of the dashboard's own annotations first, unless the dashboard has a built-in annotation query already."""
     holder = copy_object(dashboard, "annotations")
-    annotations = holder and holder.get("list")
-    if holder is None or not isinstance(annotations, list):
+    if holder is None:
+        return
+    annotations = holder.get("list")
+    if not isinstance(annotations, list):
         return
     # In Python, true equals 1. Grafana looks for the number only.
     if not any(query.get("builtIn") == 1 and query["builtIn"] is not True for query in objects(annotations)):

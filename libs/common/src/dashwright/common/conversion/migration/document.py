@@ -21,6 +21,7 @@ _LARGEST: Final = 1e100
 def draft_of(dashboard: Mapping[str, Any]) -> Object:
     """Return a draft of a dashboard. Members of unexpected types are shared with the dashboard as they are."""
     draft = dict(dashboard)
+    # The list grows by the panels of each holder while the loop runs over it.
     pending = [draft, *objects(copy_list(draft, "rows"))]
     for holder in pending:
         if "panels" in holder and (panels := copy_list(holder, "panels")):
@@ -124,6 +125,7 @@ def parsed_number(value: object) -> float | None:
     if not isinstance(value, str):
         return number(value)
     try:
+        # Only Python accepts underscores in numbers.
         return number(float(value)) if "_" not in value else None
     except ValueError:
         return None

@@ -11,6 +11,7 @@ def free_ref_ids(used: set[str]) -> Iterator[str]:
     """Yield the names of queries that are not used, from A to Z, then AA to ZZ and so on."""
     for length in count(1):
         for index in range(26**length):
+            # The digits of the index in base 26.
             name = "".join(ascii_uppercase[index // 26**exponent % 26] for exponent in reversed(range(length)))
             if name not in used:
                 yield name
@@ -20,13 +21,14 @@ def make_ids_unique(panels: Iterable[Object]) -> None:
     """Give each panel without a positive id, or with the id of a panel before it, an id above all others."""
     all_panels = list(panels)
     panel_ids = [_panel_id(panel) for panel in all_panels]
+    # 0 is the id of panels without a positive id.
     used = {0.0}
     if used.isdisjoint(panel_ids) and len(set(panel_ids)) == len(panel_ids):
         return
-    following = count(int(max(panel_ids)) + 1)
+    new_ids = count(int(max(panel_ids)) + 1)
     for panel, panel_id in zip(all_panels, panel_ids, strict=True):
         if panel_id in used:
-            panel["id"] = next(following)
+            panel["id"] = next(new_ids)
         used.add(panel_id)
 
 

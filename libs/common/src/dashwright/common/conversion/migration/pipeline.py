@@ -15,6 +15,7 @@ from dashwright.common.conversion.migration.steps.grid import GRID_VERSION
 
 #: Members of a dashboard that was exported for import elsewhere.
 _EXPORT_MEMBERS: Final = ("__elements", "__inputs", "__requires")
+#: Whole number as text. Any number of 18 digits fits into 64 bits.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 

@@ -52,7 +52,7 @@ def reduce_dashboard(dashboard: Object) -> None:
     dashboard["panels"] = panels
     nulls = null_count(panels)
     if nulls:
-        # Most dashboards have only nulls that drop_common_nulls counts, and then need no walk through all of their members.
+        # Most dashboards have only the nulls that drop_common_nulls counts. Then no null remains to be searched for at any depth.
         nulls -= sum(map(drop_common_nulls, all_panels(dashboard)))
     for panel in panels:
         reduce_panel(panel, is_nested=False, has_nulls=nulls > 0)
@@ -80,6 +80,7 @@ def _is_copy(panel: Object) -> bool:
 
 
 def _position(panel: Object) -> tuple[float, float]:
+    """Return the line and the column of a panel. A missing or invalid number counts as 0."""
     position = panel.get("gridPos")
     if not isinstance(position, dict):
         return 0, 0

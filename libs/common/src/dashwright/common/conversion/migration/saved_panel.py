@@ -30,6 +30,7 @@ _RUNTIME: Final = frozenset(
     )
 )
 _NO_FIELD_CONFIG: Final[Mapping[str, Any]] = {"defaults": {}, "overrides": []}
+#: Members that are not saved if they have these values.
 _DEFAULTS: Final[tuple[tuple[str, Any], ...]] = (
     ("gridPos", {"x": 0, "y": 0, "h": 3, "w": 6}),
     ("targets", [{"refId": "A"}]),
@@ -58,7 +59,7 @@ _NEW_TYPES: Final = {
 
 
 def drop_common_nulls(panel: Object) -> int:
-    """Remove the null members of a panel itself. Return their number, plus 1 for the null in the first step of its thresholds."""
+    """Remove the null members of a panel itself. Return their number, plus 1 for a null in the first step of its thresholds."""
     names = [name for name, member in panel.items() if member is None]
     for name in names:
         del panel[name]

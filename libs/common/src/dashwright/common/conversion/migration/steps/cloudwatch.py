@@ -5,9 +5,12 @@ from typing import Any, Final
 from dashwright.common.conversion.migration.document import Object, number, number_text, objects, text
 from dashwright.common.conversion.migration.identifiers import free_ref_ids
 
+#: Members by which CloudWatch queries are recognized, as in Grafana.
 _QUERY_MEMBERS: Final = frozenset(("dimensions", "namespace", "region", "metricName"))
 _ANNOTATION_MEMBERS: Final = frozenset(("dimensions", "namespace", "region", "prefixMatching", "statistics"))
+#: Values of ``metricQueryType``.
 _SEARCH, _INSIGHTS = 0, 1
+#: Values of ``metricEditorMode``.
 _BUILDER, _CODE = 0, 1
 
 
@@ -18,6 +21,7 @@ def split_queries(panel: Object) -> None:
         return
     used = {ref_id for target in objects(targets) if isinstance(ref_id := target.get("refId"), str)}
     free = free_ref_ids(used)
+    # All queries in their places, each with its first statistic.
     first_targets: list[Any] = []
     added_targets: list[Object] = []
     for target in targets:
@@ -50,7 +54,7 @@ def split_annotations(dashboard: Object) -> None:
 
 
 def _suffix(part: Object) -> str:
-    """Return the text of a statistic as JavaScript writes it. Lists are an exception: their text is empty."""
+    """Return the statistic of a query as JavaScript writes it as text. Lists are an exception: their text is empty."""
     match part.get("statistic"):
         case None:
             return "null"

@@ -5,8 +5,11 @@ from typing import Any, Final
 from dashwright.common.conversion.context import ConversionContext, DataSourceIndex, KnownDataSource
 from dashwright.common.conversion.migration.document import Object, all_panels, annotations, copy_list, objects, text, top_panels, variables
 
+#: The uid in panels whose queries have data sources of their own.
 _MIXED: Final = "-- Mixed --"
+#: The uid in queries that are expressions.
 _EXPRESSION: Final = "__expr__"
+#: The name by which old dashboards refer to the default data source.
 _DEFAULT_NAME: Final = "default"
 
 
@@ -52,13 +55,14 @@ def _reference_in_panel(panel: Object, index: DataSourceIndex) -> None:
     for target in objects(copy_list(panel, "targets")):
         source, panel_source = target.get("datasource"), panel["datasource"]
         has_no_source = source is None or (isinstance(source, dict) and source.get("uid") is None)
-        if has_no_source and (panel_source is None or isinstance(panel_source, dict)) and text(panel_source or {}, "uid") != _MIXED:
+        can_inherit = (panel_source is None or isinstance(panel_source, dict)) and text(panel_source or {}, "uid") != _MIXED
+        if has_no_source and can_inherit:
             target["datasource"] = dict(panel_source or {})
         else:
             target["datasource"] = _resolved(source, index)
-        source = target["datasource"]
-        if panel_had_no_source and isinstance(source, dict) and text(source, "uid") not in {"", _EXPRESSION}:
-            panel["datasource"] = source
+        new_source = target["datasource"]
+        if panel_had_no_source and isinstance(new_source, dict) and text(new_source, "uid") not in {"", _EXPRESSION}:
+            panel["datasource"] = new_source
 
 
 def _resolved_unless_default(source: Any, index: DataSourceIndex) -> Any:
@@ -69,7 +73,8 @@ def _resolved_unless_default(source: Any, index: DataSourceIndex) -> Any:
 def _resolved(source: Any, index: DataSourceIndex) -> Any:
     """Return the reference to the data source with a name or uid (None: the default data source).
 
-    An unknown name becomes a uid. References and values of other types are returned unchanged.
+    An unknown name becomes a uid. An empty name becomes an empty reference, and a reference without uid and type becomes None. Other
+    references and values of other types are returned unchanged.
     """
     if source is None:
         return _reference(index.default)

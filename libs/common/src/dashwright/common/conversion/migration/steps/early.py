@@ -32,9 +32,9 @@ def move_annotations(dashboard: Object) -> None:
 
 def move_time_picker(dashboard: Object) -> None:
     """Move the settings of the time picker out of ``nav`` (version 7)."""
-    bars = dashboard.get("nav")
-    if isinstance(bars, list) and bars and isinstance(bars[0], dict):
-        dashboard["timepicker"] = bars[0]
+    navigation = dashboard.get("nav")
+    if isinstance(navigation, list) and navigation and isinstance(navigation[0], dict):
+        dashboard["timepicker"] = navigation[0]
 
 
 def replace_shared_crosshair(dashboard: Object) -> None:

@@ -31,6 +31,7 @@ def place_on_grid(dashboard: Object) -> None:
     row_id = highest_panel_id(panels_in_any_layout(dashboard)) + 1
     layout = _Layout(grid_panels, next_id=row_id, shows_rows=any(_shows_row(row) for row in objects(rows)))
     for row in objects(rows):
+        # A row with this member is a copy of a repeated row.
         if row.get("repeatIteration") is None:
             layout.add_row(row)
     del dashboard["rows"]
@@ -112,7 +113,10 @@ class _RowArea:
         return self._y
 
     def _free_place(self, width: int) -> tuple[int, int]:
-        """Return the column and the line, within the row, of the first free place. Start a new line if nothing is free."""
+        """Return the column and the line, within the row, of the first free place. Start a new line if nothing is free.
+
+        As in Grafana, a place reaches from the rightmost column to the left, up to a column that is full or higher than its neighbour.
+        """
         start, end = 0, -1
         for column in reversed(range(_COLUMNS)):
             if self._filled[column] >= self._height:
@@ -137,6 +141,7 @@ def _pixels(holder: Object, name: str) -> float | None:
 
 
 def _grid_height(pixels: float) -> int:
+    """Return a height in grid cells, rounded up."""
     return math.ceil(max(pixels, _MIN_PANEL_HEIGHT) / _CELL_HEIGHT)
 
 
@@ -148,4 +153,6 @@ def limit_panels_per_row(panel: Object) -> None:
     if "minSpan" in panel:
         span = parsed_number(panel.pop("minSpan"))
         if span is not None and 1 < span <= _COLUMNS:
-            panel["maxPerRow"] = max(count for count in range(1, _COLUMNS) if _COLUMNS % count == 0 and count * span <= _COLUMNS)
+            # As in Grafana, the panels fill the row without a remainder.
+            divisors = [count for count in range(1, _COLUMNS) if _COLUMNS % count == 0]
+            panel["maxPerRow"] = max(count for count in divisors if count * span <= _COLUMNS)

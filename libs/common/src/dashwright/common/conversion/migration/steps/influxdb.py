@@ -22,6 +22,7 @@ def _is_old(target: Object) -> bool:
 
 
 def _restructure(target: Object) -> None:
+    """Replace the fields of a query by ``select``. A raw query only loses its fields and its fill."""
     fields = target.pop("fields")
     if target.get("rawQuery") is True:
         target.pop("fill", None)

@@ -24,9 +24,15 @@ def _with_url(link: Object) -> Object:
         url = "dashboard/db/" + _SPACES.sub("-", _NOT_IN_SLUG.sub("", dashboard.lower()))
     elif not url and (path := text(link, "dashUri")):
         url = "dashboard/" + path
-    parameters = ["$__url_time_range"] * is_true(link, "keepTime") + ["$__all_variables"] * is_true(link, "includeVars")
-    parameters += [text(link, "params")] * (text(link, "params") != "")
-    upgraded: Object = {"url": (url or "/") + "?" * bool(parameters) + "&".join(parameters), "title": text(link, "title")}
+    parameters = []
+    if is_true(link, "keepTime"):
+        parameters.append("$__url_time_range")
+    if is_true(link, "includeVars"):
+        parameters.append("$__all_variables")
+    if own_parameters := text(link, "params"):
+        parameters.append(own_parameters)
+    query = f"?{'&'.join(parameters)}" if parameters else ""
+    upgraded: Object = {"url": (url or "/") + query, "title": text(link, "title")}
     if is_true(link, "targetBlank"):
         upgraded["targetBlank"] = True
     return upgraded
@@ -43,6 +49,7 @@ def use_dotted_names(panel: Object) -> None:
 
 
 def _with_dotted_names(template: str) -> str:
+    """Return a template with ``__series.name`` for ``__series_name``, and ``${__series.name}`` for ``$__series_name``."""
     return _OLD_NAME.sub(lambda match: _dotted(match[0]), template)
 
 
@@ -67,10 +74,12 @@ def _change_data_links(panel: Object, change: Callable[[str], str]) -> None:
 
 
 def _is_changed(links: Any, change: Callable[[str], str]) -> bool:
+    """Return whether a change has an effect on any of the links. Without one, no copy is needed."""
     return any(change(text(link, "url")) != text(link, "url") for link in objects(links))
 
 
 def _change_urls(holder: Object | None, name: str, change: Callable[[str], str]) -> None:
+    """Change the URLs of the links in a member of an object. Do nothing without an object."""
     for link in objects(copy_list(holder, name) if holder is not None else None):
         if isinstance(link.get("url"), str):
             link["url"] = change(link["url"])

@@ -24,6 +24,7 @@ def align_columns(panel: Object) -> None:
 
 def mark_old_table(panel: Object) -> None:
     """Mark a table with ``styles`` as one that was written for Angular (version 24)."""
+    # As in Grafana, ``table2`` is read from the member ``table``, although it is a type.
     if panel.get("type") == "table" and panel.get("styles") is not None and panel.get("table") != "table2":
         panel["autoMigrateFrom"] = "table-old"
 

@@ -9,8 +9,10 @@ _MAX_UNCHANGED = 2
 def drop_first_of_singlestat(panel: Object) -> None:
     """Remove the first of three or more thresholds of a singlestat panel (version 9)."""
     thresholds = panel.get("thresholds")
-    if panel.get("type") == "singlestat" and isinstance(thresholds, str) and thresholds.count(",") >= _MAX_UNCHANGED:
-        panel["thresholds"] = thresholds.split(",", 1)[1]
+    if panel.get("type") == "singlestat" and isinstance(thresholds, str):
+        _, *further_thresholds = thresholds.split(",")
+        if len(further_thresholds) >= _MAX_UNCHANGED:
+            panel["thresholds"] = ",".join(further_thresholds)
 
 
 def drop_first_of_table(panel: Object) -> None:

@@ -15,6 +15,7 @@ from dashwright.common.conversion.migration.document import (
 )
 from dashwright.common.conversion.migration.steps.fields import change_properties
 
+#: Types of mappings before version 30.
 _VALUE, _RANGE = 1, 2
 _WITH_TOOLTIPS: Final = frozenset(("timeseries", "xychart", "xychart2"))
 

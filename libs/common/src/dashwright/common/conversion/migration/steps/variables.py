@@ -4,8 +4,10 @@ from typing import Any
 
 from dashwright.common.conversion.migration.document import Object, is_true, is_truthy, number
 
+#: Values of ``refresh``.
 _ON_LOAD, _ON_TIME_RANGE = 1, 2
-_HIDDEN, _WITHOUT_LABEL = 2, 1
+#: Values of ``hide``.
+_WITHOUT_LABEL, _HIDDEN = 1, 2
 
 
 def number_refresh(variable: Object) -> None:
@@ -52,6 +54,7 @@ def convert_constant(variable: Object) -> None:
 def drop_tags(variable: Object) -> None:
     """Remove the tags of values, which variables no longer have (version 28)."""
     for name in ("tags", "tagsQuery", "tagValuesQuery", "useTags"):
+        # As in Grafana, empty values are kept.
         if is_truthy(variable.get(name)):
             del variable[name]
 
