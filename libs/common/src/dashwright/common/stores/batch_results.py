@@ -33,6 +33,7 @@ class ItemResult:
     @property
     def has_small_body(self) -> bool:
         """True if the result of the evaluation is a single chunk."""
+        # After a chunk of the full size, there may be a second one.
         return self.body_size is not None and self.body_size < evaluations.CHUNK_BYTES
 
 
@@ -52,6 +53,7 @@ async def list_page(
     elif state is not None:
         conditions, values["states"] = ["in_item_states"], [state.value]
     rows = await connection.fetch(*_sql.bind("list_page", conditions=conditions, **values))
+    # A batch without such items has one row without an index.
     return [ItemResult(**row) for row in rows if row["index"] is not None] if rows else None
 
 

@@ -48,7 +48,7 @@ class StoredBatch:
     success: int
     error: int
     cancelled: int
-    due_at: datetime | None
+    due_at: datetime | None  #: When the controller handles the batch again, or deletes an ended one.
     stop_reason: str | None  #: Why no more items are dispatched: ``CANCELLED``, ``DEADLINE`` or ``FAILURE``.
     started_at: datetime | None
     finished_at: datetime | None
@@ -70,6 +70,7 @@ class StoredBatch:
         """The number of items by state, as the status has them."""
         return ItemCounts(
             total=self.total,
+            # Unlike the property ``pending``, this includes items whose jobs are waiting.
             pending=self.total - self.ended - self.working,
             working=self.working,
             success=self.success,
@@ -178,12 +179,14 @@ async def add(
         submitter = orjson.dumps(dict(submitted_by)).decode()
         await connection.execute(*_sql.bind("set_submitter", uid=batch.uid, submitted_by=submitter, trace=trace))
         notify_after_commit(connection, "job")
-    return [
-        AddedItem(known_item.index, is_new=False, is_equal=(known_item.kind, known_item.spec) == (item.kind, item.spec))
-        if (known_item := existing.get(item.id)) is not None
-        else AddedItem(indices[item.id], is_new=True, is_equal=True)
-        for item in items
-    ]
+    results = []
+    for item in items:
+        if (known_item := existing.get(item.id)) is None:
+            results.append(AddedItem(indices[item.id], is_new=True, is_equal=True))
+        else:
+            is_equal = (known_item.kind, known_item.spec) == (item.kind, item.spec)
+            results.append(AddedItem(known_item.index, is_new=False, is_equal=is_equal))
+    return results
 
 
 async def find_by_id(connection: Connection, uid: uuid.UUID, ids: Sequence[str]) -> Mapping[str, KnownItem]:
@@ -246,9 +249,9 @@ async def list_changed(connection: Connection, *, limit: int, report_interval: t
 
 
 async def begin_control(connection: Connection, uid: uuid.UUID, *, attempts: int, backoff: timedelta) -> StoredBatch | None:
-    """Lock and return a batch whose changes are handled next, or return None if it does not exist.
+    """Lock and return a batch, and mark its present changes as handled. Return None if it does not exist.
 
-    ``attempts`` and ``backoff`` are those of its retry policy.
+    ``attempts`` and ``backoff`` are those of its retry policy. Call this before the changes are handled.
     """
     row = await connection.fetchrow(*_sql.bind("begin_control", uid=uid, attempts=attempts, backoff=backoff))
     return None if row is None else _stored_batch(row)
@@ -294,7 +297,7 @@ async def list_dispatched(connection: Connection, uid: uuid.UUID, *, states: Seq
 
 
 async def finish(connection: Connection, uid: uuid.UUID, *, keep: timedelta) -> bool:
-    """Finish a batch if all its items ended, and return whether they did. It is due again after ``keep``."""
+    """Finish a batch if all its items ended, and return whether they did. It is due again after ``keep``, in order to be deleted."""
     return await connection.fetchval(*_sql.bind("finish", uid=uid, keep=keep)) is not None
 
 
@@ -310,12 +313,12 @@ async def first_errors(connection: Connection, uid: uuid.UUID, *, limit: int) ->
 
 async def delete_items(connection: Connection, uid: uuid.UUID) -> int:
     """Delete at most ``CHUNK_SIZE`` items of a batch, and return their number."""
-    result: str = await connection.execute(_sql.delete_items, uid, CHUNK_SIZE)
-    return int(result.rpartition(" ")[2])
+    command_tag: str = await connection.execute(_sql.delete_items, uid, CHUNK_SIZE)  # such as "DELETE 5"
+    return int(command_tag.rpartition(" ")[2])
 
 
 async def delete(connection: Connection, uid: uuid.UUID) -> None:
-    """Delete the row of a batch without items. The row of a batch that may have objects in storage is deleted after the objects."""
+    """Delete the row of a batch without items. Delete its objects in storage first, since the row is the only record of them."""
     await connection.execute(_sql.delete, uid)
     await connection.execute(_sql.end_control, uid)
 

@@ -82,6 +82,7 @@ class Change:
     @property
     def changes_trees(self) -> bool:
         """True if the change makes cached trees of folders and access rules outdated."""
+        # A created or deleted folder has no ``old`` state. The move of a folder is reported as a change of access.
         return self.changes_access or (self.kind is not None and self.kind.is_tree and self.old is None)
 
 
@@ -107,7 +108,7 @@ def stream_of(kind: Kind) -> StreamName:
 
 
 async def visible_version(connection: Connection, stream_name: StreamName, namespace: str) -> int:
-    """Return the newest resource version of a namespace that this snapshot contains. Lists return it, and watches resume from it.
+    """Return the newest resource version of a namespace that is visible to this statement. Lists return it, and watches resume from it.
 
     An empty ``namespace`` means all namespaces. The result is at least 1, since 0 means any version to clients.
     """
@@ -128,9 +129,9 @@ async def latest_version(connection: Connection) -> int:
 
 
 async def order_by_namespace(connection: Connection) -> bool:
-    """Let transactions write to different namespaces concurrently, and return True. If an older gateway is connected, return False.
+    """Let transactions write to different namespaces concurrently, and return True.
 
-    Call this in a transaction.
+    If an older gateway is connected, change nothing and return False. Call this in a transaction.
     """
     if await connection.fetchval(_sql.is_ordered_by_namespace):
         return True
@@ -223,7 +224,7 @@ async def bodies(
 
 
 async def trim(connection: Connection, *, older_than: timedelta, max_changes: int = MAX_CHANGES) -> TrimResult:
-    """Delete changes that are older than ``older_than``, and the oldest beyond ``max_changes``, but at most one batch."""
+    """Delete changes that are older than ``older_than``, and the oldest beyond ``max_changes``, but at most ``_TRIM_BATCH``."""
     last_version = await connection.fetchval(_sql.last_to_trim, older_than, max_changes, MAX_TRANSACTION_AGE)
     rows = () if last_version is None else await connection.fetch(_sql.trim, last_version, _TRIM_BATCH)
     deleted_count = sum(row["number"] for row in rows)

@@ -47,7 +47,7 @@ async def claim(
                 namespace = await connection.fetchval(*_sql.bind("next_namespace", pool=pool, limit=limit, reserved=reserved))
                 if namespace is None:
                     return []
-                # Other workers have locked all namespaces. With the locks of several namespaces, two workers could deadlock.
+                # Other workers have locked all namespaces. Wait for one only: two workers that wait for several could deadlock.
                 await jobs.lock(connection, namespace)
             notify_after_commit(connection, "job")
             query = _sql.bind(
@@ -62,7 +62,7 @@ async def claim(
             )
             if rows := await connection.fetch(*query):
                 return [stored_job(row) for row in rows]
-        # Another worker claimed the jobs before this one had the lock.
+        # Another worker claimed the jobs before this one had the lock. Try the next namespace.
 
 
 async def place_due(connection: Connection, pool: str) -> int:
@@ -162,5 +162,6 @@ async def fail_expired(connection: Connection, job: StoredJob, *, status: bytes)
 
 
 async def _lock_of(connection: Connection, *uids: uuid.UUID) -> None:
+    """Take the locks of jobs of the namespaces of some jobs."""
     await connection.execute(_sql.lock_of, list(uids))
     notify_after_commit(connection, "job")

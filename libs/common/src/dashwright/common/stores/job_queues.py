@@ -50,8 +50,9 @@ async def require_capacity(connection: Connection, namespace: str, *, added: int
 
     ``added`` is the number of jobs that will be inserted, or 0 after their insertion.
     """
-    for error in (await capacity_errors(connection, {namespace: added}, limit=limit)).values():
-        raise error
+    errors = await capacity_errors(connection, {namespace: added}, limit=limit)
+    if namespace in errors:
+        raise errors[namespace]
 
 
 async def delete_empty(connection: Connection, *, limit: int) -> int:

@@ -114,6 +114,7 @@ class StoredJob:
 
     def metadata_json(self) -> str:
         """Return the metadata as JSON, including resource version and generation."""
+        # Both are inserted after the opening brace of the stored JSON.
         return f'{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]}'
 
 

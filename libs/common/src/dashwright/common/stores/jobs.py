@@ -77,8 +77,9 @@ async def submit(
         if key not in distinct_jobs or not is_incremental(job):
             distinct_jobs[key] = job
     submission = Submission([*distinct_jobs.values()], submitted_by, trace)
-    stored = dict(zip(distinct_jobs, (result := await submit_all(connection, kind, [submission])).jobs, strict=True))
-    return SubmissionResult([stored[job.namespace, job.coalesce_key or job.name] for job in jobs], result.wakeups)
+    result = await submit_all(connection, kind, [submission])
+    stored_by_key = dict(zip(distinct_jobs, result.jobs, strict=True))
+    return SubmissionResult([stored_by_key[job.namespace, job.coalesce_key or job.name] for job in jobs], result.wakeups)
 
 
 async def submit_all(connection: Connection, kind: Kind, submissions: Sequence[Submission]) -> SubmissionResult:
@@ -231,7 +232,7 @@ async def delete_ended(connection: Connection, uids: Sequence[uuid.UUID]) -> Non
 
 
 async def end_all(connection: Connection, kind: Kind, namespace: str, repository: str, *, status: bytes) -> int:
-    """Change all unfinished jobs of a repository to error and return their number. Call this under the lock of jobs."""
+    """Take the lock of jobs, change all unfinished jobs of a repository to error, and return their number."""
     await lock(connection, namespace)
     rows = await connection.fetch(_sql.end_all, namespace, repository, kind.plural, status.decode())
     await connection.execute(_sql.end_leases, [row["uid"] for row in rows])
@@ -281,10 +282,10 @@ async def count_waiting(connection: Connection, submitter: str) -> int:
 
 
 async def trim(connection: Connection, *, keep: int, orphan_retention: timedelta, limit: int) -> int:
-    """Delete at most ``limit`` finished jobs of repositories, and return their number.
+    """Delete at most ``limit`` finished jobs of repositories, and return their number. Call this in a transaction.
 
-    Of each repository and action the ``keep`` newest remain; of a deleted repository, only those that ended within
-    ``orphan_retention``. Call this in a transaction.
+    The ``keep`` newest jobs of each repository and action remain. Those of a deleted repository also expire ``orphan_retention`` after
+    their end.
     """
     parameters: dict[str, Any] = {
         "keep": keep,

@@ -1,6 +1,6 @@
 """Stored library panels to which a dashboard refers: ``{"libraryPanel": {"uid": …, "name": …}}``."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dashwright.common.database.pool import Connection
@@ -42,11 +42,16 @@ async def find_models(
 
 
 def _references(value: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the uid of each reference to a library panel in JSON, at any depth up to the limit."""
     if depth > _MAX_DEPTH:
         return
+    children: Iterable[Any] = ()
     if isinstance(value, dict):
         reference = value.get(_REFERENCE)
         if isinstance(reference, Mapping) and (uid := string_of(reference.get("uid"))):
             yield uid
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _references(item, depth + 1)
+        children = value.values()
+    elif isinstance(value, list):
+        children = value
+    for child in children:
+        yield from _references(child, depth + 1)

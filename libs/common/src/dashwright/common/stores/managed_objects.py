@@ -35,6 +35,7 @@ async def delete_managed(connection: Connection, kind: Kind, namespace: str, nam
 async def release_managed(connection: Connection, namespace: str, repository: str) -> None:
     """Release all objects that a repository manages. Call this under the lock of objects."""
     await connection.execute(_sql.extend_statement)
+    # None: not only some folders, but all objects.
     await connection.execute(_sql.release_managed, namespace, repository, None)
 
 

@@ -17,6 +17,7 @@ from dashwright.common.identity import org_of
 from dashwright.common.models.quotas import ORG_TARGETS, TARGETS, UNLIMITED, USER_TARGETS, QuotaRules, Scope
 
 _DASHBOARD = "dashboard"
+#: Names in messages of targets that have another name there, as in Grafana.
 _SHORT_NAMES = {"org_user": "org"}
 
 _sql = queries.load(__package__, "quotas.sql")
@@ -150,12 +151,14 @@ async def check_dashboards(
         global_claim = claims[-1]
         await connection.execute(_sql.lock, [global_claim.lock_key])
     for claim, row in zip(claims, await _limits_and_use(connection, rules, claims), strict=True):
-        used_before = row["used"] - created + removed if are_changes_written else row["used"]
-        if 0 <= row["limit"] < used_before + created - removed:
+        change = created - removed
+        used_before = row["used"] - change if are_changes_written else row["used"]
+        if 0 <= row["limit"] < used_before + change:
             raise _too_many_dashboards(claim, row["limit"], used_before, removed, operation)
 
 
 def _too_many_dashboards(claim: Claim, limit: int, used: int, removed: int, operation: str | None) -> QuotaReached:
+    """Return the error for dashboards beyond a limit. ``used`` is their number before the transaction."""
     if operation is None:
         return QuotaReached(claim, limit=limit, used=used, message=f"dashboard Quota reached: limit {limit}, used {used}")
     subject, pronoun_and_verb = ("the organization", "it has") if claim.scope is Scope.ORG else ("all organizations together", "they have")
@@ -175,6 +178,10 @@ def _dashboard_claims(namespace: str, count: int) -> Sequence[Claim]:
 async def _limits_and_use(
     connection: Connection, rules: QuotaRules, claims: Sequence[Claim], *, count_unlimited: bool = False
 ) -> Sequence[Any]:
+    """Return a row for each claim, in order: ``limit``, which is negative if unlimited, ``used``, ``is_known`` and more.
+
+    The use of an unlimited target is counted only with ``count_unlimited``, and is 0 otherwise.
+    """
     return await connection.fetch(_sql.limits_and_use, *_claim_columns(rules, claims), count_unlimited)
 
 

@@ -31,7 +31,7 @@ class ScheduledRepository:
     spec: RepositorySpec
     status: RepositoryStatus
     refused_by: frozenset[str]  #: Fingerprints of the rules that refused the quarantined files.
-    #: Commit at which a rollback has stopped automatic syncs, until the branch leaves it.
+    #: Newest commit of the branch at the time of a rollback. While the branch stays at it, automatic syncs are stopped.
     held_at: str | None = None
 
 
@@ -71,6 +71,7 @@ async def list_all(connection: Connection, known: Mapping[uuid.UUID, ListedRepos
 
 
 def _listed(row: asyncpg.Record, known: ListedRepository | None) -> ListedRepository:
+    """Return the repository of a row. ``known`` is an earlier state of it, if any."""
     if known is not None and known.resource_version == row["resource_version"]:
         spec_json, status_json, host, timing = known.spec_json, known.status_json, known.host, known.timing
     else:
@@ -181,8 +182,11 @@ async def quarantine(
     rows = [(entry.path, entry.name, entry.message, entry.checksum, entry.rules, entry.since, entry.is_copy) for entry in entries]
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 7  # zip(*[]) would give no columns
     changed = await connection.fetch(_sql.quarantine, repository, None if paths is None else list(paths), *columns)
-    files = [(EventFile(path=row["path"], message=row["message"]), row["has_entered"]) for row in changed]
-    return QuarantineChange([file for file, has_entered in files if has_entered], [file for file, has_entered in files if not has_entered])
+    entered: list[EventFile] = []
+    left: list[EventFile] = []
+    for row in changed:
+        (entered if row["has_entered"] else left).append(EventFile(path=row["path"], message=row["message"]))
+    return QuarantineChange(entered, left)
 
 
 async def list_uids(connection: Connection) -> Sequence[str]:

@@ -68,9 +68,9 @@ async def announce(connection: Connection, repository: StoredObject, announcemen
 
 
 def sync_announcements(repository: StoredObject, job: StoredJob, status: JobStatus, sync: SyncStatus) -> Sequence[Announcement]:
-    """Return the announcement of an ended sync. Return no announcement of a periodic sync of a local directory that changed nothing.
+    """Return the announcement of an ended sync, or none for a periodic sync of a local directory that changed nothing.
 
-    Such syncs run in each interval, because a directory has no commit that a check could compare.
+    A local directory is synced in each interval, because it has no commit by which a check could detect changes.
     """
     spec = RepositorySpec.model_validate_json(repository.spec)
     counts = _counts(status)
@@ -95,7 +95,10 @@ def sync_announcements(repository: StoredObject, job: StoredJob, status: JobStat
 def quarantine_announcements(
     repository: StoredObject, *, change: QuarantineChange, commit: str | None, milliseconds: int
 ) -> Sequence[Announcement]:
-    """Return the announcements that files entered or left the quarantine, each of all such files. ``milliseconds`` is the Unix time."""
+    """Return at most two announcements: one for all files that entered the quarantine, and one for all that left it.
+
+    ``milliseconds`` is the Unix time.
+    """
     spec = RepositorySpec.model_validate_json(repository.spec)
     changes = ((RepositoryEventName.QUARANTINE_ENTERED, change.entered), (RepositoryEventName.QUARANTINE_LEFT, change.left))
     return [
@@ -117,8 +120,10 @@ def quarantine_announcements(
 def health_announcements(
     repository: StoredObject, *, was_healthy: bool | None, healthy: bool, message: str | None, commit: str | None, milliseconds: int
 ) -> Sequence[Announcement]:
-    """Return the announcement of a changed health, if any. ``was_healthy`` is None before the first check, which is expected to succeed."""
-    if healthy == (was_healthy is not False):
+    """Return the announcement of a changed health, if any. ``was_healthy`` is None before the first check."""
+    # A repository that was never checked counts as healthy.
+    had_been_healthy = was_healthy is not False
+    if healthy == had_been_healthy:
         return ()
     name = RepositoryEventName.HEALTH_HEALTHY if healthy else RepositoryEventName.HEALTH_UNHEALTHY
     data = _data(repository, RepositorySpec.model_validate_json(repository.spec), name, commit=commit)

@@ -24,6 +24,7 @@ from dashwright.common.models.api_model import ApiModel
 
 Status = TypeVar("Status", bound=ApiModel)
 
+#: Annotations that are not stored: the store sets them, or they are instructions for the write.
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
 _STAGING_COLUMNS = (
     *("position", "uid", "generation", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
@@ -35,7 +36,7 @@ _sql = queries.load(__package__, "resources.sql")
 #: Connection in a transaction that holds the lock of objects. Only ``lock`` returns one.
 LockedConnection = NewType("LockedConnection", "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]")
 
-#: Slightly more than the statement timeout of the server, so that the server ends a write that takes too long.
+#: Slightly more than the 5 minutes that ``extend_statement`` allows, so that the server ends a write that takes too long.
 _WRITE_TIMEOUT_SECONDS = 310.0
 
 
@@ -105,6 +106,7 @@ class StoredObject:
 
     def metadata_json(self) -> str:
         """Return the metadata as JSON, including resource version and generation."""
+        # Both are inserted after the opening brace of the stored JSON.
         version = f'"resourceVersion":"{self.resource_version}",' if self.resource_version else ""
         return f'{{{version}"generation":{self.generation},{self.metadata[1:]}'
 
@@ -134,6 +136,7 @@ class Write:
     def staging_row(self, position: int) -> tuple[Any, ...]:
         """Return a row of the staging table. Rows are written in the order of ``position``."""
         annotations = {key: value for key, value in self.annotations.items() if key not in _SET_BY_SERVER}
+        # The generation increases if this digest changes: a move to another folder counts as a change.
         digest = hashlib.sha256(self.spec.encode())
         digest.update(b"\0" + annotations.get(FOLDER_KEY, "").encode())
         return (

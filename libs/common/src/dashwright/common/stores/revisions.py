@@ -46,7 +46,7 @@ def previous(revisions: Sequence[StoredRevision]) -> StoredRevision | None:
 
 
 async def hold_at(connection: Connection, repository: uuid.UUID, head: str, *, generation: int) -> None:
-    """Prevent automatic syncs until the branch has another newest commit than ``head``, or the spec has another generation."""
+    """Prevent automatic syncs while ``head`` is the newest commit of the branch and ``generation`` is the generation of the spec."""
     await connection.execute(_sql.hold_at, repository, head, generation)
 
 

@@ -29,7 +29,7 @@ async def refresh(connection: Connection, job_uid: uuid.UUID) -> None:
 
     Call this in a later transaction than the submission of the job, because submissions do not wait for the lock of objects.
     """
-    # The job is read once to learn the namespace to lock, and again under the lock. There is no job if it was deleted.
+    # The job is read once to learn the namespace to lock, and again under the lock. The lists are empty if it was deleted.
     for unlocked_job in await jobs.get_many(connection, [job_uid]):
         await resources.lock(connection, unlocked_job.namespace)
     for job in await jobs.get_many(connection, [job_uid]):
@@ -51,6 +51,7 @@ async def update(connection: Connection, job: StoredJob, status: JobStatus, *, s
     assert job.repository is not None
     await resources.lock(connection, job.namespace)
 
+    # The repository and its new status, if the job has ended.
     ended: list[tuple[StoredObject, SyncStatus]] = []
 
     def set_sync_status(repository_status: RepositoryStatus, repository: StoredObject) -> None:
