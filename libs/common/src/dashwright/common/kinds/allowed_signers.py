@@ -22,6 +22,7 @@ class AllowedSigners:
     def parse(cls, text: str) -> Self:
         """Return the keys of a text, which are not checked."""
         blocks = openpgp.PUBLIC_KEY_BLOCK.findall(text)
+        # Empty lines replace the blocks, which keeps the numbers of the other lines.
         return cls(openpgp.PUBLIC_KEY_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text), tuple(blocks))
 
 
@@ -39,6 +40,7 @@ def check_allowed_signers(text: str) -> None:
     if not keys and not signers.openpgp:
         raise ValueError("it lists no key, so no commit could be accepted: add lines such as 'anna@example.com ssh-ed25519 AAAA…'")
     for number, fields in keys:
+        # Options may precede the key, so its position is not known.
         if not any(_is_key(fields[index : index + 2]) for index in range(1, len(fields) - 1)):
             raise ValueError(f"line {number} is not a signer with a public key, such as 'anna@example.com ssh-ed25519 AAAA…'")
     for number, block in enumerate(signers.openpgp, start=1):
@@ -49,6 +51,7 @@ def check_allowed_signers(text: str) -> None:
 
 
 def _is_key(fields: list[str]) -> bool:
+    """Return whether two fields of a line are the type and the base64 of an SSH key."""
     try:
         load_ssh_public_key(" ".join(fields).encode())
     except (ValueError, UnsupportedAlgorithm):

@@ -74,6 +74,7 @@ def _check_items(draft: Draft) -> None:
 
 
 def _time(draft: Draft, member: str) -> datetime | None:
+    """Return the time in a member of the spec, or None if it is missing. Add a cause if it is invalid."""
     value = draft.spec.get(member)
     if value is None:
         return None

@@ -7,6 +7,8 @@ from dashwright.common.kinds.draft import Draft
 
 
 class _Type(NamedTuple):
+    """Type of a member, with its name in messages."""
+
     label: str
     accepts: Callable[[Any], bool]
 
@@ -14,6 +16,9 @@ class _Type(NamedTuple):
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
 
+
+#: Maximum number of characters of a value in an error message.
+_MAX_EXCERPT_LENGTH: Final = 40
 
 _STRING: Final = _Type("a string", lambda value: isinstance(value, str))
 _BOOLEAN: Final = _Type("true or false", lambda value: isinstance(value, bool))
@@ -60,6 +65,7 @@ def check_classic(draft: Draft) -> None:
     """Add a cause for each known member of the wrong type. Null counts as missing. Unknown members may have any type."""
     spec = draft.spec
     _check_members(draft, "spec", spec, _DASHBOARD)
+    # Of objects without listed members, only the type itself is checked.
     for name, members in (("time", _TIME), ("timepicker", {}), ("templating", {}), ("annotations", {})):
         _check_object(draft, f"spec.{name}", spec.get(name), members)
     _check_objects(draft, "spec.panels", spec.get("panels"), _PANEL)
@@ -95,6 +101,12 @@ def _check_type(draft: Draft, path: str, value: Any, expected: _Type) -> bool:
 
 
 def _excerpt(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return "{…}" if isinstance(value, dict) else "[…]"
-    return "true" if value is True else "false" if value is False else str(value)[:40]
+    """Return an invalid value as JSON, shortened for an error message."""
+    match value:
+        case dict():
+            return "{…}"
+        case list():
+            return "[…]"
+        case bool():
+            return "true" if value else "false"
+    return str(value)[:_MAX_EXCERPT_LENGTH]

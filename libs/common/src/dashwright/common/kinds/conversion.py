@@ -92,7 +92,7 @@ def _preserve_origins(old: Body, version: str, extract: Extract) -> str:
     version = _document_version(version, extract.layout)
     if not document.has_form_of(version) and _is_lost(document, version, context):
         origins[document.is_classic] = document
-    # The new spec expresses all that an origin of its own form has.
+    # An origin in the form of the new spec is dropped, because the new spec replaces it.
     kept_origins = [{"version": origin.version, "spec": origin.spec} for origin in origins.values() if not origin.has_form_of(version)]
     return orjson.dumps({_ORIGINS: kept_origins}).decode() if kept_origins else _NO_ORIGINS
 
@@ -152,11 +152,12 @@ def _document_version(stored_version: str, layout: bool) -> str:
 
 
 def _render_converted(body: Body, version: str, context: ConversionContext) -> ConvertedSpec:
+    """Return the converted spec with its status, or the placeholder if ``version`` cannot express the dashboard."""
     stored = _document_of(body)
     try:
         document = _restored(body, stored, version, context)
         if document.is_classic and version not in CLASSIC_VERSIONS:
-            # The conversion passes through the version that _lost_members compares. This step is made only once.
+            # Both the conversion and _lost_members begin with this step, so it is made only once.
             document = document.comparable(context)
         converted = document.to(version, context)
         preserved = _lost_members(document, converted, context)
@@ -177,6 +178,7 @@ def _restored(body: Body, document: _Document, version: str, context: Conversion
     if origin is None or document.has_form_of(version):
         return document
     comparable = origin.comparable(context)
+    # Both are in the version of ``comparable``: what clients of the stored version saw of the origin, and what they made of it.
     base = comparable.to(document.version, context).to(comparable.version, context)
     changed = document.to(comparable.version, context)
     if changed.spec == base.spec:
@@ -204,6 +206,7 @@ def _lost_members(document: _Document, converted: _Document, context: Conversion
 
 
 def _placeholder(body: Body, version: str, error: str) -> ConvertedSpec:
+    """Return the placeholder for a dashboard that ``version`` cannot show, with a status that has the error."""
     is_classic = _document_version(body.stored_version, body.layout) in CLASSIC_VERSIONS
     source = None if is_classic else orjson.loads(body.spec)
     conversion = ConversionStatus(failed=True, stored_version=body.stored_version, error=error, source=source)

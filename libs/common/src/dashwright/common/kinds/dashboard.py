@@ -113,7 +113,9 @@ def _check_refresh(refresh: Any, *, min_seconds: float) -> None:
 
 
 def _seconds(interval: str) -> Decimal | None:
+    """Return the seconds of an interval such as ``1h30m``, or None if it is invalid."""
     amounts = _AMOUNT_WITH_UNIT.findall(interval) if len(interval) <= _MAX_INTERVAL_LENGTH else []
+    # findall skips text that does not match, so the parts are compared with the whole.
     if not amounts or "".join(amount + unit for amount, unit in amounts) != interval:
         return None
     return sum((Decimal(amount) * _SECONDS[unit] for amount, unit in amounts), Decimal(0))

@@ -49,6 +49,7 @@ def is_host(host: str) -> bool:
         ipaddress.ip_address(host)
     except ValueError:
         return _HOST.fullmatch(host) is not None
+    # The zone of an IPv6 address, such as ``fe80::1%eth0``, is valid on one machine only.
     return "%" not in host
 
 

@@ -17,6 +17,9 @@ from dashwright.common.models.causes import causes_of, sentence
 #: Status of an object all of whose parts are in its stored spec.
 _EMPTY_STATUS: Final = "{}"
 
+#: Maximum size of a duplicate item in an error message.
+_MAX_EXCERPT_BYTES: Final = 200
+
 #: Function that checks a draft, and may change it and add causes.
 Admission = Callable[[Draft, AdmissionSettings], None]
 
@@ -233,12 +236,13 @@ class Kind:
 
 
 def _duplicates(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
+    """Yield a cause for each item of the list at a path that equals an earlier item."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, dict) else None
     earlier_values: set[bytes] = set()
     for index, item in enumerate(tree if isinstance(tree, list) else ()):
         value = canonical_json(item)
         if value in earlier_values:
-            excerpt = write_json(item)[:200].decode(errors="replace")
+            excerpt = write_json(item)[:_MAX_EXCERPT_BYTES].decode(errors="replace")
             yield Cause(f"{'.'.join(path)}[{index}]", "FieldValueDuplicate", f"Duplicate value: {excerpt}")
         earlier_values.add(value)

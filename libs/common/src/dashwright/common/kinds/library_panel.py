@@ -16,10 +16,12 @@ from dashwright.common.kinds.naming import check_dashboard_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.library_panel import LibraryPanelSpec
 
+#: Validators of the members that a spec can have, by name.
 _MEMBERS: Final[Mapping[str, TypeAdapter[Any]]] = {
     field.alias or name: TypeAdapter(field.annotation)  # type: ignore[arg-type]  # a declared field has an annotation
     for name, field in LibraryPanelSpec.model_fields.items()
 }
+#: Members that a shown spec always has, with their values if the body lacks them.
 _REQUIRED_MEMBERS: Final[Mapping[str, Any]] = {"type": "", "options": {}, "fieldConfig": {}}
 
 

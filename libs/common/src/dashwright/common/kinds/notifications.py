@@ -119,6 +119,7 @@ def _check_webhook(draft: Draft, webhook: Mapping[str, Any], field: str, secret_
 
 
 def _check_url(draft: Draft, field: str, url: str, allowed_hosts: AllowedHosts) -> None:
+    """Add a cause if a webhook has an invalid URL, or the IP address of a host that is neither public nor allowed."""
     parts = split_url(url)
     # Errors do not repeat the URL, which may contain a token.
     if parts is None or not url.isascii() or not url.isprintable() or " " in url:

@@ -35,6 +35,7 @@ _JOB_VERBS = frozenset({"get", "list", "watch", "create", "delete", "deletecolle
 
 
 def _actions(area: str) -> dict[str, str]:
+    """Return the permission that each verb needs, such as ``dashboards:write`` for ``patch`` in the area ``dashboards``."""
     read, write = f"{area}:read", f"{area}:write"
     return {
         "get": read,

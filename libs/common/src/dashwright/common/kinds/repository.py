@@ -43,7 +43,8 @@ GIT_TYPES: Final = tuple(repository_type for repository_type in RepositoryType i
 def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
     """Return the form of a repository that the API shows, with the names of its secrets."""
     spec, status = orjson.loads(body.spec), orjson.loads(body.status or "{}")
-    config, webhook_secret = git_config(spec), (status.get("webhook") or {}).get("encryptedSecret")
+    config = git_config(spec)
+    webhook_secret = (status.get("webhook") or {}).get("encryptedSecret")
     secrets = {
         "token": config.get("encryptedToken"),
         "sshKey": config.get("encryptedSshKey"),
@@ -52,6 +53,7 @@ def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
     }
     secure: dict[str, Any] = {member: {"name": secret_name(sealed)} for member, sealed in secrets.items() if sealed}
     shown_spec = body.spec
+    # Unlike the other sealed secrets, those of receivers are removed from the shown spec.
     if receiver_secrets := remove_receiver_secrets(spec):
         secure["notifications"] = {name: {"name": secret_name(sealed)} for name, sealed in receiver_secrets.items()}
         shown_spec = orjson.dumps(spec).decode()
@@ -141,6 +143,7 @@ def _patterns(config: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
 
 
 def _path_names(path: str) -> tuple[str, ...]:
+    """Return the names in a path. Repeated slashes, and those at the ends, do not count."""
     return tuple(name for name in path.split("/") if name)
 
 

@@ -62,6 +62,7 @@ def check_known_hosts(text: str) -> None:
 
 
 def _check_host_key(entry: str, number: int) -> None:
+    """Raise ValueError if a line of known hosts is not a host with its key: names, type, base64, and perhaps a comment."""
     fields = entry.split()
     if fields[0] in _MARKERS:
         fields = fields[1:]

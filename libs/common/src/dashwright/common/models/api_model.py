@@ -23,6 +23,7 @@ class ApiModel(BaseModel):
     def _null_is_missing(cls, value: Any) -> Any:
         if not isinstance(value, dict) or None not in value.values():
             return value
+        # An unknown key must be kept if the model forbids it: the validation then reports it.
         forbids_unknown = cls.model_config.get("extra") == "forbid"
         droppable_keys = {field.alias for field in cls.model_fields.values()} if forbids_unknown else value.keys()
         return {key: item for key, item in value.items() if item is not None or key not in droppable_keys}

@@ -48,10 +48,14 @@ def _reason(error_type: str) -> str:
 
 
 def _path(location: Iterable[int | str]) -> str:
+    """Return the path of a validation error, such as ``items[0].refId``."""
     path = ""
     for step in location:
         # The alternative of a union, such as ``list[str]``. It is not a member of the document.
         if isinstance(step, str) and step.endswith("]"):
             continue
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            path += f".{step}" if path else step
     return path

@@ -16,11 +16,15 @@ _Uid = Annotated[str, StringConstraints(max_length=40, pattern=r"^[A-Za-z0-9_-]*
 
 def _check_integers(value: dict[str, Any]) -> dict[str, Any]:
     """Return the value. Raise ValueError if it contains an integer that orjson cannot write."""
-    nodes: list[Any] = [value]
-    while nodes:
-        if any(isinstance(item, int) and not -(2**63) <= item < 2**64 for item in nodes):
+    pending: list[Any] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
+        elif isinstance(item, int) and not -(2**63) <= item < 2**64:
             raise ValueError("must not contain an integer beyond 64 bits; write it as a string")
-        nodes = [item for node in nodes if isinstance(node, dict | list) for item in (node.values() if isinstance(node, dict) else node)]
     return value
 
 

@@ -294,6 +294,7 @@ class RepositoryStatus(ApiModel):
     )
 
 
+#: Actions by the names that newer versions of Grafana give them.
 _ACTIONS_BY_NEWER_NAME = {"pull": "sync", "push": "export"}
 
 

@@ -31,6 +31,7 @@ TARGETS: Final[Mapping[Scope, tuple[str, ...]]] = MappingProxyType(
     {Scope.GLOBAL: GLOBAL_TARGETS, Scope.ORG: ORG_TARGETS, Scope.USER: USER_TARGETS}
 )
 
+#: Names of defaults that do not consist of scope and target. The names are Grafana's.
 _IRREGULAR_NAMES: Final = {(Scope.ORG, "org_user"): "org_user", (Scope.USER, "org_user"): "user_org"}
 _NAMES_WITHOUT_EFFECT: Final = ("global_session", "global_file", "global_correlations")
 

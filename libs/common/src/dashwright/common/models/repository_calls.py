@@ -134,7 +134,7 @@ class ChangeRequest(ApiModel):
 class ChangeResponse(ApiModel):
     """Effect of a change."""
 
-    base: str  #: Identifies the state of the repository, the change, and the affected objects.
+    base: str  #: Fingerprint of the state of the repository, of the change, and of the affected objects.
     content: str | None = None  #: Content to send in the request with ``base``.
     wrapper: ResourceWrapper
     touches: list[Touch]  #: All accesses whose permissions the caller needs.
