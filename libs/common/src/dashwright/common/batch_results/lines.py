@@ -47,10 +47,13 @@ def line_around_result(item: ItemResult) -> LineAroundResult:
             result = item.status
         elif item.state == ItemState.SUCCESS and item.body_size is None:
             members["error"] = "the result was deleted or has expired"
+    # Without the closing brace, which is in the end of the line.
     members_json = orjson.dumps(members)[:-1]
     if item.kind == _EVALUATION and item.body_size is not None:
         return LineAroundResult(members_json + _RESULT, _LINE_END)
-    return LineAroundResult(members_json + (_LINE_END if result is None else _RESULT + result.encode() + _LINE_END), b"")
+    if result is not None:
+        members_json += _RESULT + result.encode()
+    return LineAroundResult(members_json + _LINE_END, b"")
 
 
 def parse_line(line: bytes) -> Line:

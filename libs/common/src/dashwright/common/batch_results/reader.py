@@ -35,6 +35,7 @@ class BatchResultReader:
         searches = 0
         is_line_begun = False
         while first < end:
+            # A page is within one segment, so its results are in one object at most.
             page_end = min(end, (first // SEGMENT_ITEMS + 1) * SEGMENT_ITEMS)
             async with self._database.connection() as connection:
                 items = await batch_results.list_page(connection, uid, first=first, end=page_end, state=state)
@@ -107,6 +108,7 @@ class BatchResultReader:
         while True:
             async with self._database.connection() as connection:
                 chunk = await evaluations.read_chunk(connection, item.job, "json", chunk_index)
+                # A missing chunk is the end of the result, unless the result as a whole is missing.
                 is_moved = chunk is None and (chunk_index == 0 or await evaluations.find(connection, item.job) is None)
             if is_moved:
                 raise ObjectMissing(str(item.job))
@@ -118,7 +120,7 @@ class BatchResultReader:
 
 
 def _small_results(items: Sequence[ItemResult], position: int) -> Sequence[ItemResult]:
-    """Return consecutive items, from a position on, with small or no results in the database, of about a chunk in all at most."""
+    """Return the next items, from a position on, whose results are small or missing. Together they hardly exceed the size of a chunk."""
     size = 0
     end = position
     while end < len(items) and size < CHUNK_BYTES:

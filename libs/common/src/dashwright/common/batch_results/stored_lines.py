@@ -21,9 +21,12 @@ class StoredLines:
         self.path = path
         self._size = size
         self.index = first_index
+        #: Number of bytes of the object that were read.
         self._position = 0
+        #: Bytes that were read, but not decompressed yet.
         self._compressed = b""
         self._decompressor = zlib.decompressobj(GZIP_WBITS)
+        #: Decompressed lines, or parts of lines, that were not yielded yet.
         self._parts: deque[bytes] = deque()
 
     async def line(self, index: int) -> AsyncIterator[bytes]:
@@ -35,9 +38,10 @@ class StoredLines:
             if not self._parts:
                 await self._read()
             part = self._parts.popleft()
-            is_wanted = self.index == index
-            self.index += part.endswith(b"\n")
-            if is_wanted:
+            is_requested = self.index == index
+            if part.endswith(b"\n"):
+                self.index += 1
+            if is_requested:
                 yield part
 
     async def _read(self) -> None:

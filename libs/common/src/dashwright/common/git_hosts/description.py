@@ -36,7 +36,7 @@ class RestApi:
     addresses: Mapping[str, str] = field(default_factory=dict)  #: Addresses of the API of public hosts, by name.
     name_prefixes: tuple[str, ...] = ()  #: Beginnings of the names of other hosts with this API.
     path: str = ""  #: Path of the API at a host that ``addresses`` lacks; empty if no other host has this API.
-    version: str  #: End of every address of this API.
+    version: str  #: End of every address of this API, by which an address is recognized.
     #: Path of a repository below the address: ``{path}``, the same encoded as one segment ``{segment}``, or ``{owner}`` and ``{name}``.
     repository: str
     git_path: str = ""  #: Beginning of the paths of repositories for git; empty if they begin with the owner.

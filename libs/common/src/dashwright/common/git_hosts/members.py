@@ -6,6 +6,7 @@ from typing import Any, Final
 #: Largest number up to which JSON represents all whole numbers exactly.
 MAX_NUMBER: Final = 2**53 - 1
 
+#: Largest number of a pull request, which the API stores as a 32-bit integer.
 MAX_SHORT_NUMBER: Final = 2**31 - 1
 
 

@@ -61,7 +61,9 @@ def known_host(repository_type: str, netloc: str) -> Host | None:
 def usual_address(host: Host, parts: SplitResult) -> str:
     """Return the usual address of the API for a host with this URL, or an empty string if only other, public hosts have this API."""
     netloc = parts.netloc.lower()
-    return host.rest_api.addresses.get(netloc) or (f"{parts.scheme}://{netloc}{host.rest_api.path}" if host.rest_api.path else "")
+    if netloc in host.rest_api.addresses:
+        return host.rest_api.addresses[netloc]
+    return f"{parts.scheme}://{netloc}{host.rest_api.path}" if host.rest_api.path else ""
 
 
 def host_of_delivery(headers: Mapping[str, str]) -> Host:
@@ -70,14 +72,17 @@ def host_of_delivery(headers: Mapping[str, str]) -> Host:
     If several kinds have the same header of the event, the header of the id decides.
     """
     candidates = [host for host in HOSTS if any(name in headers for name in host.deliveries.event_headers)]
-    with_id = [host for host in candidates if any(name in headers for name in host.deliveries.id_headers)]
     first = next(iter(candidates), GITHUB)
-    return next((host for host in with_id if host.deliveries.event_headers == first.deliveries.event_headers), first)
+    with_id = [host for host in candidates if any(name in headers for name in host.deliveries.id_headers)]
+    with_same_event_headers = (host for host in with_id if host.deliveries.event_headers == first.deliveries.event_headers)
+    return next(with_same_event_headers, first)
 
 
 def page_of(host: Host, url: str) -> str:
     """Return the address of the web page of the repository that has this git URL."""
     address = url.rstrip("/").removesuffix(".git")
-    origin, separator, path = address.rpartition(f"/{host.rest_api.git_path}/") if host.rest_api.page else ("", "", "")
+    if not host.rest_api.page:
+        return address
+    origin, separator, path = address.rpartition(f"/{host.rest_api.git_path}/")
     owner, _, name = path.partition("/")
     return f"{origin}/{host.rest_api.page.format(owner=owner, name=name)}" if separator and name else address

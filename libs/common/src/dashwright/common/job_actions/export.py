@@ -15,6 +15,10 @@ def _merge_key(spec: JobSpec) -> str:
     return spec.export.model_dump_json(by_alias=True, exclude_none=True) if spec.export is not None else ""
 
 
+#: Maximum number of characters of a branch name in an error message.
+_MAX_EXCERPT_LENGTH: Final = 80
+
+
 def _duplicate_option_causes(options: Mapping[str, Any], name: str, prefix: str) -> Iterator[Cause]:
     if options.get("prefix") is not None and options.get("path") is not None:
         message = "Forbidden: path and prefix are the same; give one of them"
@@ -24,7 +28,9 @@ def _duplicate_option_causes(options: Mapping[str, Any], name: str, prefix: str)
 def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
     branch = spec.export.branch if spec.export is not None else None
     if branch and not is_branch(branch):
-        yield Cause(f"{prefix}export.branch", "FieldValueInvalid", f"Invalid value: {branch[:80]!r}: invalid git branch name")
+        yield Cause(
+            f"{prefix}export.branch", "FieldValueInvalid", f"Invalid value: {branch[:_MAX_EXCERPT_LENGTH]!r}: invalid git branch name"
+        )
 
 
 def _repository_causes(spec: JobSpec, repository: RepositorySpec, prefix: str) -> Iterator[Cause]:

@@ -59,6 +59,7 @@ def name_with_hash(repository: str, key: str, title: str) -> str:
     digest = hashlib.sha256(f"{repository}/{key}{title}".encode()).digest()
     readable = title.encode()[: MAX_NAME_LENGTH - MIN_HASH_LENGTH - 1]
     suffix = sanitise(urlsafe_b64encode(digest).decode())[: MAX_NAME_LENGTH - 1 - len(readable)]
+    # The last character may have lost some of its bytes.
     return sanitise(f"{readable.decode(errors='ignore')}-{suffix}")
 
 

@@ -49,11 +49,12 @@ def is_valid(path: str) -> bool:
 
 
 def _fault(path: str) -> str | None:
+    """Return why a path is not safe, or None if it is."""
     if len(path) > MAX_PATH_LENGTH:
         return "path too long"
     if encoded := _ENCODED.search(path):
         return f"path contains {encoded[0]}, an encoded dot, slash or control character: rename the file or directory"
-    if not _PLAIN.fullmatch(path) and (invalid := next((char for char in path if not _is_visible(char)), "")):
+    if not _PLAIN.fullmatch(path) and (invalid := next((char for char in path if not _is_permitted(char)), "")):
         return f"path contains invalid characters: {invalid!a} is a control character, an invisible mark or a backslash"
     if "//" in path:
         return "path contains double slashes"
@@ -66,7 +67,8 @@ def _fault(path: str) -> str | None:
     return "path contains hidden file or directory (starting with dot)"
 
 
-def _is_visible(char: str) -> bool:
+def _is_permitted(char: str) -> bool:
+    """Return whether a path may contain a character."""
     return char in _JOINERS or (char != "\\" and unicodedata.category(char) not in _INVISIBLE_CATEGORIES)
 
 
@@ -82,6 +84,7 @@ def is_directory(path: str) -> bool:
 
 def is_resource(path: str) -> bool:
     """Return whether a file of this name contains a resource. The suffix is case-sensitive."""
+    # In the root, a folder file has no effect, but it is not a resource either.
     return path.endswith(RESOURCE_SUFFIXES) and path != FOLDER_FILE and not is_folder_file(path)
 
 
@@ -114,6 +117,7 @@ def all_directories(paths: Iterable[str]) -> set[str]:
     all_parents: set[str] = set()
     for path in paths:
         for directory in directories(path):
+            # Its parents were added with it.
             if directory in all_parents:
                 break
             all_parents.add(directory)

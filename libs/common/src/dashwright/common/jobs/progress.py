@@ -53,6 +53,8 @@ class Result:
 
 @dataclass(slots=True)
 class _EffectCounts:
+    """Counts of the results for one kind of resource, with the first messages."""
+
     create: int = 0
     update: int = 0
     delete: int = 0
@@ -114,9 +116,12 @@ class JobProgress:
 
     @property
     def percent(self) -> float:
-        """Percentage of read files and expected results, or 0 while both numbers are unknown."""
+        """Progress in percent. If there are files to read, reading is one half, and the expected results are the other half."""
         done_fraction = min(1.0, (self.done + self.uncommitted) / self.total) if self.total else 0.0
-        return 50.0 * (min(1.0, self.files_read / self.files_to_read) + done_fraction) if self.files_to_read else 100.0 * done_fraction
+        if not self.files_to_read:
+            return 100.0 * done_fraction
+        read_fraction = min(1.0, self.files_read / self.files_to_read)
+        return 50.0 * (read_fraction + done_fraction)
 
     @property
     def error_limit_message(self) -> str:

@@ -38,15 +38,18 @@ class Pattern:
         is_anchored = "/" in source.rstrip("/")
         parts = [part for part in stripped.split("/") if part]
         steps = [None if part == _ANY_DEPTH else _part_matcher(part) for part in parts]
-        return cls((*([] if is_anchored else [None]), *steps), directories_only)
+        if not is_anchored:
+            steps.insert(0, None)
+        return cls(tuple(steps), directories_only)
 
     def matches(self, path: str) -> bool:
         """Return whether the pattern matches a path or one of its directories. The path of a directory ends in a slash."""
         parts = path.rstrip("/").split("/")
-        # A pattern of directories does not match a file itself, but may match the directories above it.
-        part_count = len(parts) - (self.matches_only_directories and not paths.is_directory(path))
+        if self.matches_only_directories and not paths.is_directory(path):
+            # The pattern cannot match the file itself, but may match a directory above it.
+            parts = parts[:-1]
         states = self._closure({0})
-        for part in parts[:part_count]:
+        for part in parts:
             states = self._advance(states, part)
             if len(self.steps) in states:
                 return True
@@ -63,6 +66,7 @@ class Pattern:
         """Return the states after one more part of the path. A state is the number of steps that have matched."""
         next_states = set()
         for state in states:
+            # A complete match has no further step.
             if state == len(self.steps):
                 continue
             step = self.steps[state]
@@ -128,6 +132,7 @@ def _check(source: str) -> None:
 
 
 def _part_matcher(part: str) -> Callable[[str], bool]:
+    """Return the matcher of one name in a path. The part may contain wildcards."""
     if not re.search(r"[*?[]", part):
         return part.__eq__
     # The expressions of fnmatch never backtrack, so each name is matched in linear time.

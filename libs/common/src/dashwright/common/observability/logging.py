@@ -21,6 +21,7 @@ _SECRET_WORDS = ("password", "token", "secret", "authorization", "api_key", "coo
 
 
 def _add_trace(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Add the trace of the current task, unless the event names a trace."""
     context = tracing.current()
     if context is not None:
         event.setdefault("trace_id", context.trace_id)
@@ -101,6 +102,7 @@ def configure(service: str, *, level: str = "info", as_json: bool | None = None)
 
 
 def _format_exception(logger: Any, method: str, event: MutableMapping[str, Any]) -> structlog.typing.ProcessorReturnValue:
+    """Replace ``exc_info`` by the text of the exception. Most events have none, so the processor of structlog is rarely called."""
     return structlog.processors.format_exc_info(logger, method, event) if "exc_info" in event else event
 
 
