@@ -32,6 +32,7 @@ class AllowedHosts:
     def __init__(self, names: Iterable[str] = (), networks: Iterable[Network] = ()) -> None:
         all_names = frozenset(names)
         self._names = frozenset(name for name in all_names if not name.startswith("*."))
+        # ``*.example.com`` becomes ``.example.com``.
         self._suffixes = tuple(name[1:] for name in all_names if name.startswith("*."))
         self._networks = tuple(networks)
 
@@ -47,6 +48,7 @@ class AllowedHosts:
             network = _parsed_network(entry)
             if network is not None:
                 networks.append(network)
+            # A name whose last part is a number would be an invalid IPv4 address.
             elif _HOST_NAME.fullmatch(name := _normalized_name(entry)) and not name.rpartition(".")[2].isdigit():
                 names.append(name)
             else:
@@ -88,6 +90,7 @@ def is_public(address: Address) -> bool:
 
 
 def _embedded_ipv4(address: Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that an IPv6 address embeds, or None."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
     if address in _NAT64_NETWORK:
@@ -96,11 +99,13 @@ def _embedded_ipv4(address: Address) -> ipaddress.IPv4Address | None:
 
 
 def _equivalent_addresses(address: Address) -> tuple[Address, ...]:
+    """Return an address and, if it embeds an IPv4 address, that one."""
     embedded_ipv4 = _embedded_ipv4(address)
     return (address,) if embedded_ipv4 is None else (address, embedded_ipv4)
 
 
 def _parsed_network(entry: str) -> Network | None:
+    """Return an address or network, perhaps in brackets, as a network. Return None for any other entry."""
     literal = entry.strip()
     if literal.startswith("[") and literal.endswith("]"):
         literal = literal[1:-1]

@@ -35,7 +35,7 @@ class Chore:
         if self._task is None:
             return
         self._stopping.set()
-        # If a round was cancelled during a commit, the final round could write the same data again.
+        # A round before the final one is not cancelled: during a commit, that could lead the final round to write the same data again.
         if not self._final_round:
             self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)

@@ -23,6 +23,8 @@ _MIN_FLOAT: Final = 1e15
 
 #: Members that are set when a dashboard is stored. They are not compared.
 _SET_BY_STORE: Final = ("id", "uid", "version", "iteration")
+#: Members of panels, queries, fields and dashboards that have a text of their own in the comparison, or none. All others are compared as
+#: further settings.
 _PANEL_KEYS: Final = (
     "id",
     "title",
@@ -42,6 +44,7 @@ _DASHBOARD_KEYS: Final = ("title", "description", "tags", "refresh", "time", "ti
 #: Maximum number of characters of the title of a row or tab, which is repeated for each panel in it.
 _MAX_TITLE_CHARACTERS: Final = 80
 
+#: Members of a dashboard whose parts are compared one by one.
 _COMPARED_ELSEWHERE: Final = ("panels", "rows", "elements", "layout", "templating", "variables", "annotations")
 
 
@@ -131,6 +134,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
 
 
 def _panel_change(name: str, old: _Summary | None, new: _Summary) -> PanelChange | None:
+    """Return the change of a panel of the new dashboard, or None if it has not changed. ``old`` is None for a new panel."""
     if old is None:
         details_of_new_panel = [
             Detail(setting, "", value) for setting, value in new.texts.items() if value and _is_shown_for_new_panel(setting)
@@ -149,6 +153,7 @@ def _is_shown_for_new_panel(name: str) -> bool:
 
 
 def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[Detail]]:
+    """Return the changed texts, and the further changed settings with their JSON."""
     names = [*new.texts, *(name for name in old.texts if name not in new.texts)]
     all_details = [Detail(name, old.texts.get(name, ""), new.texts.get(name, "")) for name in names]
     other_details = [
@@ -208,6 +213,7 @@ def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
 
 
 def _classic_panel_summary(item: Mapping[str, Any]) -> _Summary:
+    """Return the summary of a panel of a classic dashboard."""
     source = item.get("datasource")
     queries = [_Query(_as_text(query.get("refId")), query, query.get("datasource")) for query in objects_of(item.get("targets"))]
     other_settings = {key: value for key, value in item.items() if key not in _PANEL_KEYS}
@@ -217,6 +223,7 @@ def _classic_panel_summary(item: Mapping[str, Any]) -> _Summary:
 
 
 def _element_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
+    """Yield panels with their keys, from a spec with elements and a layout."""
     positions = dict(_positions(spec.get("layout")))
     for name, element in spec["elements"].items():
         item = object_at(element, "spec") if isinstance(element, dict) else {}
@@ -237,6 +244,7 @@ def _element_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
 
 
 def _element_query(query: Mapping[str, Any]) -> _Query:
+    """Return a query of an element. Versions have its data source in different members."""
     data_query = object_at(query, "query")
     source = query.get("datasource") or data_query.get("datasource") or data_query.get("group") or data_query.get("kind")
     hidden_flag = {"hide": True} if query.get("hidden") is True else {}
@@ -284,8 +292,10 @@ def _query_texts(query: _Query, panel_source: str) -> Iterator[tuple[str, str]]:
     yield name, _as_text(query.members.get(text_key)) if text_key else _json(other_members)
     if query.source is not None and _source_text(query.source) != panel_source:
         yield f"{name} data source", _source_text(query.source)
-    for key, value in other_members.items() if text_key else ():
-        yield f"{name} {key}", _as_text(value)
+    # Without a text, the first item has all other members already.
+    if text_key:
+        for key, value in other_members.items():
+            yield f"{name} {key}", _as_text(value)
 
 
 def _thresholds(thresholds: Mapping[str, Any]) -> str:
@@ -296,6 +306,7 @@ def _thresholds(thresholds: Mapping[str, Any]) -> str:
 
 
 def _source_text(data_source: Any) -> str:
+    """Return a reference to a data source as text: its uid or name with its type, as far as they are known."""
     if not isinstance(data_source, Mapping):
         return _as_text(data_source)
     name, source_type = _as_text(data_source.get("uid")) or _as_text(data_source.get("name")), _as_text(data_source.get("type"))
@@ -347,6 +358,7 @@ def _json(tree: Any) -> str:
 
 
 def _normalized(node: Any) -> Any:
+    """Return a tree in which equal numbers have one notation, as far as that loses no digits."""
     if isinstance(node, dict):
         return {key: _normalized(value) for key, value in node.items()}
     if isinstance(node, list):

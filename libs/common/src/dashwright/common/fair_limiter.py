@@ -29,7 +29,7 @@ class FairLimiter:
       without a slot therefore waits only while more than ``reserve`` organizations work.
     - A free slot is given to the waiting organization with the fewest slots, and among those to the one that got a slot
       longest ago. Requests of one organization keep their order.
-    - No slot beyond the reserve is free while a request waits.
+    - While a request waits, at most ``reserve`` slots are free.
     - At most ``waiting`` requests wait. A request may wait only if its organization has fewer waiting requests than the
       queue has free places, so that places remain for other organizations.
     """
@@ -77,6 +77,7 @@ class FairLimiter:
             self._release(organization)
 
     async def _acquire(self, organization: Hashable) -> None:
+        # A new organization comes before the one that got the last slot, and after all others.
         share = self._shares.get(organization) or _Share(last_served=self._turn_counter - 1)
         if not share.queue and self._may_get_slot(share):
             self._shares[organization] = share
@@ -88,6 +89,7 @@ class FairLimiter:
         await self._wait(organization, share)
 
     async def _wait(self, organization: Hashable, share: _Share) -> None:
+        """Wait until another request releases a slot. Raises TooManyRequests at the timeout."""
         got_slot = asyncio.Event()
         share.queue.append(got_slot)
         self._free_places -= 1
@@ -95,6 +97,7 @@ class FairLimiter:
             async with asyncio.timeout(None if math.isinf(self._seconds) else self._seconds):
                 await got_slot.wait()
         except (TimeoutError, asyncio.CancelledError) as error:
+            # The slot may have been given in the same iteration of the event loop as the timeout or cancellation.
             if got_slot.is_set():
                 self._release(organization)
             else:
@@ -122,11 +125,12 @@ class FairLimiter:
         return min(candidates, key=lambda share: (share.slots_in_use, share.last_served), default=None)
 
     def _may_get_slot(self, share: _Share) -> bool:
+        """Return whether a slot is free for an organization. Those in reserve are only for organizations without a slot."""
         return self._free_slots > (self.reserve if share.slots_in_use else 0)
 
     def _occupy_slot(self, share: _Share) -> None:
         self._free_slots -= 1
-        # Steps of two leave a number for a new organization between the last two that got a slot.
+        # Steps of two leave a number between the last two organizations that got a slot, which a new organization takes.
         self._turn_counter += 2
         share.slots_in_use += 1
         share.last_served = self._turn_counter

@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Queue of items that one commit at a time takes over, at most ``max_items`` of them.
+    """Queue of items. One commit runs at a time, with the oldest waiting items, at most ``max_items``.
 
     ``commit`` returns one result for each item, in their order. An item that arrives while no commit runs is committed
     immediately, so grouping adds no delay.

@@ -50,6 +50,7 @@ class HostResolver:
 
 
 async def _addresses(host: str, port: int, owner: str) -> list[Address]:
+    """Return the addresses of a host, which may be an address itself. Raises SourceFailed if it cannot be resolved."""
     try:
         # An IPv6 address can be in brackets and end in a zone id, such as ``%eth0``.
         literal = host.strip("[]")
@@ -70,5 +71,6 @@ async def _addresses(host: str, port: int, owner: str) -> list[Address]:
 
 
 def _look_up(host: str, port: int) -> list[str]:
+    """Return the addresses of a name in the DNS, in the order of the system. This blocks the thread."""
     results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return [str(socket_address[0]) for *_, socket_address in results]

@@ -85,6 +85,7 @@ class Identity:
 
 
 def _is_canonical_id(digits: str) -> bool:
+    """Return whether a text is a number without leading zeros, so that each id has one notation only."""
     return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
 
 

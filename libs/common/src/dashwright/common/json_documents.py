@@ -20,6 +20,7 @@ _EXACT_DIGITS = 15
 _TOO_DEEP_LINE = b"\n" + b"  " * MAX_TREE_DEPTH
 
 _WHITE_SPACE = b" \t\n\r"
+#: Translation of every digit to 0, by which a long number becomes a row of zeros.
 _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * (_EXACT_DIGITS + 1)
 #: Escapes that programs in Go write for characters with a meaning in HTML.
@@ -70,6 +71,7 @@ def read_shallow_json(source: str) -> Any:
     Raises Invalid also for objects and lists nested deeper than 128 levels.
     """
     tree, serialized = _read(source)
+    # The indentation of the lines shows their depth, so most files need no further check.
     is_indented = serialized[1:2] == b"\n"
     if not is_indented or _TOO_DEEP_LINE in serialized:
         check_depth(tree)
@@ -96,6 +98,7 @@ def _is_equal_without_white_space(document: bytes, other_document: bytes) -> boo
 
 
 def _without_go_escapes(document: bytes) -> bytes:
+    """Return a document as orjson would write it, if it was written by a program in Go."""
     if b"\\u00" in document:
         for escape, character in _GO_ESCAPES:
             document = document.replace(escape, character)
@@ -103,6 +106,7 @@ def _without_go_escapes(document: bytes) -> bytes:
 
 
 def _read_exactly(source: str) -> Any:
+    """Return the tree of a document by the slow parser, which loses nothing. Raises Invalid with the line of the fault."""
     try:
         return json.loads(
             source, object_pairs_hook=_unique_members, parse_int=_parse_integer, parse_float=ExactNumber, parse_constant=_refuse_constant
@@ -166,6 +170,7 @@ def check_depth(tree: Any) -> None:
 
 
 def _is_deep(tree: Any) -> bool:
+    """Return whether a tree has more than ``MAX_TREE_DEPTH`` levels, without recursion."""
     level = [tree]
     for _ in range(MAX_TREE_DEPTH):
         level = [item for node in level for item in _children(node)]
@@ -202,6 +207,7 @@ def _with_sorted_keys(tree: Any) -> bytes:
 
 
 def _with_normal_numbers(node: Any) -> Any:
+    """Return a tree in which orjson writes equal numbers alike."""
     if isinstance(node, dict):
         return {key: _with_normal_numbers(value) for key, value in node.items()}
     if isinstance(node, list):
@@ -234,6 +240,7 @@ def _children(node: Any) -> Sequence[Any]:
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object. Raises Invalid for a duplicate key."""
     tree = dict(pairs)
     if len(tree) != len(pairs):
         earlier_keys: set[str] = set()
@@ -245,6 +252,7 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_integer(literal: str) -> int | ExactNumber:
+    """Return an integer. A long one keeps its notation, and so does ``-0``, which int cannot represent."""
     return int(literal) if len(literal) <= _EXACT_DIGITS and literal != "-0" else ExactNumber(literal)
 
 

@@ -31,7 +31,7 @@ _MAX_CONCURRENCY: Final = 2
 
 
 class ObjectMissing(Exception):
-    """The object does not exist."""
+    """Object that does not exist."""
 
 
 class ObjectStorage:

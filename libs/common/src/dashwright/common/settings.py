@@ -31,6 +31,7 @@ _SECRETS_DIR_VARIABLE = f"{PREFIX}SECRETS_DIR"
 ANY_HOST = "*"
 _MIN_SECRET_KEY_LENGTH = 12
 _S3_SCHEME = "s3://"
+#: Prefix of variables that only the tests read.
 _TEST_PREFIX = f"{PREFIX}TEST_"
 #: Variables that client commands read: the server and the credentials.
 _CLIENT_VARIABLES = frozenset({"DASHWRIGHT_URL", "DASHWRIGHT_TOKEN", "DASHWRIGHT_USER", "DASHWRIGHT_NAMESPACE"})
@@ -210,15 +211,16 @@ class Settings(FeatureSettingsFields, SettingsFields):
 
     @property
     def unrestricted_settings(self) -> Mapping[str, str]:
-        """Descriptions of what to list instead in the settings that trust every path, address or name, by the name of the setting."""
-        networks_of_all_addresses = [entry for entry in self.allowed_hosts if entry.endswith("/0")]
-        advice_by_name = {
-            "PERMITTED_PATHS": Path("/") in self.permitted_paths and "the directories in which local repositories may be",
-            "TRUSTED_PROXIES": any(not proxy.prefixlen for proxy in self.trusted_proxies) and "the addresses of your proxies",
-            "ALLOWED_HOSTS": bool(networks_of_all_addresses) and "the hosts that data sources and git hosts may have",
-            "TRUSTED_HOSTS": ANY_HOST in self.trusted_hosts and "the names of this server",
-        }
-        return {PREFIX + name: advice for name, advice in advice_by_name.items() if advice}
+        """Settings that trust every path, address or name, each with a description of what to list instead."""
+        trusts_all_proxies = any(proxy.prefixlen == 0 for proxy in self.trusted_proxies)
+        allows_all_hosts = any(entry.endswith("/0") for entry in self.allowed_hosts)
+        settings = (
+            ("PERMITTED_PATHS", Path("/") in self.permitted_paths, "the directories in which local repositories may be"),
+            ("TRUSTED_PROXIES", trusts_all_proxies, "the addresses of your proxies"),
+            ("ALLOWED_HOSTS", allows_all_hosts, "the hosts that data sources and git hosts may have"),
+            ("TRUSTED_HOSTS", ANY_HOST in self.trusted_hosts, "the names of this server"),
+        )
+        return {PREFIX + name: advice for name, is_unrestricted, advice in settings if is_unrestricted}
 
     @property
     def local_paths(self) -> tuple[Path, ...]:
@@ -259,6 +261,7 @@ def _is_api(value: str) -> bool:
 
 
 def _is_url(value: str) -> bool:
+    """Return whether a value is an http or https URL without credentials, query and fragment."""
     try:
         parts = urlsplit(value)
         is_port_valid = parts.port != 0  # reading an invalid port raises ValueError
@@ -305,14 +308,15 @@ def unknown_variables(environment: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _error_line(error: object) -> str:
+    """Return a validation error of pydantic as one line that names the variable."""
     assert isinstance(error, dict)
     name = PREFIX + str(error["loc"][0]).upper() if error["loc"] else "Settings"
     return f"{name}: {str(error['msg']).removeprefix('Value error, ')}"
 
 
 @contextmanager
-def listening_at(setting_prefix: str, host: str, port: int) -> Iterator[None]:
-    """Raise SettingsError if the block cannot listen at ``host`` and ``port``.
+def reporting_listen_errors(setting_prefix: str, host: str, port: int) -> Iterator[None]:
+    """Raise an OSError of the block, which tries to listen at ``host`` and ``port``, as SettingsError.
 
     The message names ``{setting_prefix}_HOST`` and ``{setting_prefix}_PORT``.
     """

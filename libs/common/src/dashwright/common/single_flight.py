@@ -11,6 +11,8 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True, eq=False)
 class _Flight(Generic[Value]):
+    """Running execution."""
+
     task: asyncio.Task[Value]
     waiter_count: int = 0  #: Number of callers that wait for the result.
 

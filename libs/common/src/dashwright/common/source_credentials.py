@@ -74,6 +74,7 @@ def source_url(record: SourceRecord, path: str) -> URL:
 
 
 def _base_url(record: SourceRecord) -> URL:
+    """Return the URL of a data source. Raises BadRequest if it is invalid."""
     try:
         url = URL(record.url.strip())
         is_complete = url.scheme in {"http", "https"} and bool(url.host) and url.port is not None

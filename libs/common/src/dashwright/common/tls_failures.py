@@ -11,6 +11,7 @@ NOT_TLS_ADVICE: Final = "does not speak TLS at this port, and probably serves pl
 
 
 def is_not_tls(error: BaseException) -> bool:
-    """Return whether a TLS handshake failed because the server sent something else. ``error`` is of ``ssl`` or aiohttp."""
+    """Return whether a TLS handshake failed because the server sent something else. ``error`` is an error of ``ssl`` or aiohttp."""
+    # Errors of aiohttp contain the error of ssl.
     cause = getattr(error, "os_error", error)
     return isinstance(cause, ssl.SSLError) and cause.reason in _NOT_TLS

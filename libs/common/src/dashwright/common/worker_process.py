@@ -13,7 +13,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.observability.probes import Probes, ProbeServer
-from dashwright.common.settings import Settings, listening_at, require, secret_keys
+from dashwright.common.settings import Settings, reporting_listen_errors, require, secret_keys
 
 log = structlog.get_logger()
 
@@ -59,9 +59,9 @@ async def _serve(service: str, build: Callable[[Settings, Database, Broker, Cloc
         worker = build(settings, database, broker, Clock())
         try:
             await worker.start()
-            with listening_at("PROBE", settings.probe_host, settings.probe_port):
+            with reporting_listen_errors("PROBE", settings.probe_host, settings.probe_port):
                 await probe_server.start(settings.probe_host, settings.probe_port)
-            # All current Python objects live as long as the process. Without them, garbage collections, which stall requests, are shorter.
+            # All current Python objects live as long as the process. Garbage collections stall requests for less time if they skip them.
             gc.freeze()
             log.info("serving")
             await stop_requested.wait()

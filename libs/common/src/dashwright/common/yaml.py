@@ -96,7 +96,7 @@ def _check_structure(text: str) -> None:
 
     PyYAML's parser yields one event at a time without building values, so that parsing stops at the first violation.
     """
-    # Anchor and current size of each open list or map; the first item is the document.
+    # Anchor, and size so far, of each list or map that has not ended. The first item is the document.
     open_nodes: list[tuple[str | None, int]] = [(None, 0)]
     sizes_by_anchor: dict[str, int] = {}
     copied_size = 0
@@ -163,6 +163,7 @@ def write_yaml(tree: Any) -> str:
 
 
 def _node_lines(node: Any) -> Iterator[str]:
+    """Yield the lines of a value, without indentation of its first level."""
     if isinstance(node, dict) and node:
         for key, value in node.items():
             yield from _member_lines(_string_scalar(key), value)
@@ -174,11 +175,13 @@ def _node_lines(node: Any) -> Iterator[str]:
 
 
 def _member_lines(key: str, value: Any) -> Iterator[str]:
+    """Yield the lines of a member of a map. ``key`` is a scalar in YAML already."""
     if len(key) > _MAX_KEY_LENGTH:
         yield f"? {key}"
         yield from _block_after(": ", _node_lines(value))
     elif value and isinstance(value, dict | list):
         yield f"{key}:"
+        # The marks ``- `` of list items are an indentation already.
         indent = "  " if isinstance(value, dict) else ""
         for line in _node_lines(value):
             yield indent + line
@@ -205,6 +208,7 @@ def _scalar(node: Any) -> str:
 
 
 def _string_scalar(value: str) -> str:
+    """Return a string without quotes if all parsers read it as a string, and otherwise in quotes."""
     if _PLAIN_SCALAR.fullmatch(value) and value.lower() not in _RESERVED_WORDS:
         return value
     try:
@@ -219,4 +223,8 @@ def _float_scalar(digits: str) -> str:
     mantissa, separator, exponent = digits.lower().partition("e")
     if not separator:
         return digits
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}"
+    if "." not in mantissa:
+        mantissa += ".0"
+    if exponent[0] not in "+-":
+        exponent = f"+{exponent}"
+    return f"{mantissa}e{exponent}"

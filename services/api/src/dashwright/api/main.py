@@ -103,7 +103,7 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.messaging.signing import Signer
 from dashwright.common.observability.probes import Probes
 from dashwright.common.secrets import SecretCipher
-from dashwright.common.settings import Settings, SettingsError, listening_at, require, secret_keys
+from dashwright.common.settings import Settings, SettingsError, reporting_listen_errors, require, secret_keys
 from dashwright.common.settings_fields import DEFAULT_PASSWORD
 from dashwright.common.stores import data_sources
 from dashwright.common.stores.changes import READS_BY_SNAPSHOT
@@ -224,7 +224,7 @@ class Gateway:
         # Submissions need RPC to check the health of repositories.
         await self._queue_submissions.start()
         await self._dead_letters.start()
-        with listening_at("HTTP", settings.http_host, settings.http_port):
+        with reporting_listen_errors("HTTP", settings.http_host, settings.http_port):
             port = await self._server.start(settings.http_host, settings.http_port, self._tls)
         host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
         return f"{'https' if self._tls else 'http'}://{host}:{port}"

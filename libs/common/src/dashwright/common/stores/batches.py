@@ -318,7 +318,7 @@ async def delete_items(connection: Connection, uid: uuid.UUID) -> int:
 
 
 async def delete(connection: Connection, uid: uuid.UUID) -> None:
-    """Delete the row of a batch without items. Delete its objects in storage first, since the row is the only record of them."""
+    """Delete the row of a batch without items. Delete its objects in storage first."""
     await connection.execute(_sql.delete, uid)
     await connection.execute(_sql.end_control, uid)
 
