@@ -51,6 +51,7 @@ class Chore:
                     await self._stopping.wait()
 
     async def _round(self) -> None:
+        """Run the work once, and log its error."""
         try:
             await self._work()
         except Unavailable as error:

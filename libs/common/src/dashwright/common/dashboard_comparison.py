@@ -165,6 +165,7 @@ def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[Detai
 
 
 def _dashboard_summary(spec: Mapping[str, Any]) -> _Summary:
+    """Return the summary of a dashboard itself, without its panels."""
     time_settings = object_at(spec, "timeSettings")
     time_range = object_at(spec, "time") or time_settings
     texts = {

@@ -77,6 +77,7 @@ class FairLimiter:
             self._release(organization)
 
     async def _acquire(self, organization: Hashable) -> None:
+        """Occupy a slot, or wait for one. Raises TooManyRequests if too many requests wait already."""
         # A new organization comes before the one that got the last slot, and after all others.
         share = self._shares.get(organization) or _Share(last_served=self._turn_counter - 1)
         if not share.queue and self._may_get_slot(share):
@@ -109,6 +110,7 @@ class FairLimiter:
             raise
 
     def _release(self, organization: Hashable) -> None:
+        """Release a slot, and give free slots to waiting requests."""
         share = self._shares[organization]
         share.slots_in_use -= 1
         self._free_slots += 1

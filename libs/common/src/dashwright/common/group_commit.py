@@ -46,6 +46,7 @@ class GroupCommit(Generic[Item, Result]):
             self._committing = None
 
     async def _commit_group(self, group: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
+        """Commit a group, and pass its results or its error to the callers that wait."""
         try:
             results = await self._commit([item for item, _ in group])
         except Exception as error:  # noqa: BLE001 - raised by each caller

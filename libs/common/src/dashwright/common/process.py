@@ -105,6 +105,7 @@ async def start_with_retries(
 
 
 async def _retry(dependency: str, start: Callable[[], Awaitable[Result]], timeout_seconds: float, pause_seconds: float) -> Result:
+    """Return the result of ``start`` as soon as it does not raise Unavailable. Raise its last error at the timeout."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_seconds
     while True:

@@ -156,6 +156,7 @@ class Settings(FeatureSettingsFields, SettingsFields):
 
     @model_validator(mode="after")
     def _check_combinations(self) -> "Settings":
+        """Raise ValueError for settings that do not fit together."""
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError(f"{PREFIX}TLS_CERT and {PREFIX}TLS_KEY go together: set both or neither")
         if (self.results_access_key is None) != (self.results_secret_key is None):

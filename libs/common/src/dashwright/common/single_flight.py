@@ -49,6 +49,7 @@ class SingleFlight(Generic[Key, Value]):
                 flight.task.cancel()
 
     def _remove(self, key: Key, flight: _Flight[Value]) -> None:
+        """Remove an execution, unless another one with the same key has replaced it."""
         if self._flights.get(key) is flight:
             del self._flights[key]
         if flight.task.done() and not flight.task.cancelled():

@@ -36,6 +36,7 @@ def run_worker(service: str, build: Callable[[Settings, Database, Broker, Clock]
 
 
 async def _serve(service: str, build: Callable[[Settings, Database, Broker, Clock], Worker], settings: Settings) -> None:
+    """Connect, run the worker until a signal, and then stop all parts."""
     url = require(settings.database_url, "DATABASE_URL")
     # Check all required settings before waiting for the database, so that a missing one ends the process immediately.
     secret_keys(settings)

@@ -82,6 +82,7 @@ def _conversion(changes: Iterable[tuple[str, Change]]) -> Callable[[Mapping[str,
     rewrite_section = None if section == _Node() else _object_rewrite(section)
 
     def convert(spec: Mapping[str, Any], context: ConversionContext) -> Mapping[str, Any]:
+        """Return a converted spec. The context has no effect on these conversions."""
         del context
         try:
             converted: Mapping[str, Any] = rewrite(spec)

@@ -57,6 +57,7 @@ async def grant(connection: "asyncpg.Connection[Any]", rights_by_role: Mapping[s
 
 
 async def _grant(connection: "asyncpg.Connection[Any]", rights_by_role: Mapping[str, Rights]) -> None:
+    """Grant the rights of each role that exists."""
     for role in await connection.fetch("select rolname from pg_roles where rolname = any($1::text[])", list(rights_by_role)):
         name, rights = role["rolname"], rights_by_role[role["rolname"]]
         await connection.execute(f'grant select, insert, update, delete on all tables in schema public to "{name}"')

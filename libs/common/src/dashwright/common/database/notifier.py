@@ -73,6 +73,7 @@ class Notifier:
             await asyncio.gather(self._sending, return_exceptions=True)
 
     async def _send(self) -> None:
+        """Send until no changed stream is left."""
         while self._streams:
             payloads, self._streams = sorted(self._streams), set()
             try:

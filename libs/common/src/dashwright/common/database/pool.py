@@ -233,6 +233,7 @@ class Database:
             self._pool.terminate()
 
     async def _acquire(self) -> Connection:
+        """Return a free connection of the pool. Raises Unavailable at the timeout, or if the server is lost."""
         try:
             async with asyncio.timeout(self._timeouts.acquire):  # the pool's own time-out would start a task for each use
                 return await self._pool.acquire()

@@ -34,6 +34,7 @@ def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
 
 
 def _repository_causes(spec: JobSpec, repository: RepositorySpec, prefix: str) -> Iterator[Cause]:
+    """Yield the reason why the repository does not allow the export, if there is one."""
     if spec.export is None:
         return
     try:

@@ -123,6 +123,7 @@ def check_selected(selection: Selection, path: str) -> None:
 
 
 def _check(source: str) -> None:
+    """Raise BadRequest for a pattern that is invalid."""
     if not source.strip("/") or len(source) > MAX_PATTERN_LENGTH:
         raise BadRequest(f"a pattern must name a file or directory, in at most {MAX_PATTERN_LENGTH} characters")
     if source.startswith("!"):

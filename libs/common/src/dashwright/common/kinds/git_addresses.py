@@ -79,6 +79,7 @@ def parse_git_address(url: str) -> GitAddress | None:
 
 
 def _parse_scp_form(url: str) -> GitAddress | None:
+    """Return the parts of an address such as ``git@host:path``, or None if it is invalid."""
     match = _SCP_FORM.fullmatch(url)
     if match is None or not url.isprintable():
         return None

@@ -75,6 +75,7 @@ def merge_library_panel(old: dict[str, Any] | None, spec: dict[str, Any]) -> dic
 
 
 def _parts(body: Mapping[str, Any]) -> _Parts:
+    """Return the members of a body, split by whether the spec can have them."""
     parts = _Parts({}, {}, [])
     for name, value in body.items():
         if name not in _MEMBERS:

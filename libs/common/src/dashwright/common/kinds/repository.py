@@ -170,6 +170,7 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
 
 
 def _check_workflows(draft: Draft) -> None:
+    """Check the workflows, which must be different and supported by the type of the repository."""
     workflows = draft.spec.get("workflows", [])
     for index, workflow in enumerate(workflows):
         if workflow in workflows[:index]:
@@ -179,6 +180,7 @@ def _check_workflows(draft: Draft) -> None:
 
 
 def _check_sync(draft: Draft) -> None:
+    """Check the interval of syncs."""
     sync = draft.spec["sync"]
     interval = sync.get("intervalSeconds") or 0
     if interval < 0:
@@ -214,6 +216,7 @@ def _check_git(draft: Draft, git_type: str) -> None:
 
 
 def _check_url(draft: Draft, git_type: str, url: str) -> None:
+    """Check an http or https address of a repository."""
     field = f"spec.{git_type}.url"
     if not url:
         draft.required(field, "the address of a repository: https://host/path or ssh://git@host/path")
@@ -295,6 +298,7 @@ def _check_selection(draft: Draft, section: str) -> None:
 
 
 def _check_local(draft: Draft, settings: AdmissionSettings) -> None:
+    """Check the directory of a local repository."""
     local = draft.spec.get("local")
     if local is None:
         draft.required("spec.local", "a local repository needs its path")

@@ -81,6 +81,7 @@ class AmqpSubscription:
         raise Unavailable(f"The queue {self._queue.name} is not being consumed; it may have been deleted, or the broker is unreachable")
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
+        """Start the handler of a message."""
         delivery = to_delivery(incoming)
         # A message that the broker itself dead-lettered lacks the headers that ``follow_up`` adds to dead letters.
         if self._queue.name in (self._broker.topology.dead, self._broker.topology.dead_work):
@@ -92,6 +93,7 @@ class AmqpSubscription:
         self._consumer.start(delivery, settle)
 
     async def _settle(self, incoming: AbstractIncomingMessage, delivery: Delivery, result: DeliveryResult) -> None:
+        """Publish the message that the result requires, and acknowledge the delivery. Reject the delivery if that fails."""
         acknowledge: Callable[[], Awaitable[None]] = incoming.ack
         broker = self._broker
         try:
@@ -130,6 +132,7 @@ class AmqpSubscription:
                 assert incoming.channel is not None
 
     async def _acknowledge(self, acknowledge: Callable[[], Awaitable[None]]) -> None:
+        """Acknowledge or reject a delivery. A lost channel is only logged."""
         try:
             with translate_errors("Acknowledging"):
                 await acknowledge()

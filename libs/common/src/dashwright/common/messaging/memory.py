@@ -190,6 +190,7 @@ class MemoryQueue:
         self._schedule_expiry()
 
     def _schedule_expiry(self) -> None:
+        """Set the timer for the expiration of the first message."""
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
@@ -309,6 +310,7 @@ class MemoryBroker:
             self._route(next_message.exchange, next_message.routing_key, next_message.message)
 
     def _dead_letter(self, queue: Queue, queued_message: QueuedMessage, reason: str) -> None:
+        """Put a message that has died into the queues of its dead-letter exchange, if it has one."""
         exchange = queue.dead_letter_exchange
         # A closed broker has no queues.
         if exchange is None or not self._queues:

@@ -241,6 +241,7 @@ class RpcResponse:
             self._finish(error.code)
 
     def _add(self, message: Message) -> None:
+        """Add a chunk, or end the call with the error in the message."""
         headers = message.headers
         if headers.get(wire.ERROR_CODE):
             # The sequence number is ignored: a worker that stops while it sends a chunk cannot know whether the chunk was sent.

@@ -99,6 +99,7 @@ class RpcServer:
             await self._inbox.close()
 
     async def _serve(self, delivery: Delivery) -> DeliveryResult:
+        """Handle the delivery of a request. The call has ended when this returns."""
         request = delivery.message
         call_id, reply_to = request.correlation_id, request.reply_to
         if not call_id or not reply_to or not self.signer.is_genuine(request, Purpose.REQUEST, self._queue):
@@ -154,6 +155,7 @@ class RpcServer:
         await call.send_error(Unavailable("The request stopped the worker twice; it may be too large for a worker"))
 
     def _receive(self, message: Message) -> None:
+        """Pass a control message to its call. Ignore it if the call has ended or the signature is invalid."""
         call = self._calls.get(message.correlation_id or "")
         if call is None or not self.signer.is_genuine(message, Purpose.CONTROL):
             return
@@ -268,6 +270,7 @@ class _Call:
             await self.send_error(DashwrightError(f"The worker failed; its logs have trace {trace_id}", details={"traceID": trace_id}))
 
     async def _send_body(self, reply: Reply) -> None:
+        """Send the chunks of a reply, the last of which is marked."""
         if isinstance(reply.body, bytes):
             chunks = [*_split(reply.body, self._server.chunk_bytes)]
             for index, chunk in enumerate(chunks):
@@ -309,6 +312,7 @@ class _Call:
             _log.info("rpc_announcement_not_sent", error=error.message)
 
     async def _send(self, body: bytes, headers: dict[str, Header]) -> None:
+        """Send a signed message to the caller."""
         self._has_replied = True
         if self._attempt > 1:
             headers[wire.ATTEMPT] = self._attempt

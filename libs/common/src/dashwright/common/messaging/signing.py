@@ -57,6 +57,7 @@ class Signer:
         return signing_key_id in self._hmacs and hmac.compare_digest(digest, self._digest(signing_key_id, message, purpose, queue))
 
     def _digest(self, signing_key_id: str, message: Message, purpose: Purpose, queue: str) -> str:
+        """Return the HMAC of everything that a signature covers, in hexadecimal."""
         headers = sorted([item for item in message.headers.items() if item[0] not in _UNSIGNED])
         digest = self._hmacs[signing_key_id].copy()
         # The JSON of a list is self-delimiting, so no part of the body can be taken for a signed field.

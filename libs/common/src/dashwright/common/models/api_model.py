@@ -21,6 +21,7 @@ class ApiModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_missing(cls, value: Any) -> Any:
+        """Remove members that are null."""
         if not isinstance(value, dict) or None not in value.values():
             return value
         # An unknown key must be kept if the model forbids it: the validation then reports it.

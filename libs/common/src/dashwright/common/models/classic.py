@@ -19,6 +19,7 @@ class ClassicBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _match_names(cls, value: Any) -> Any:
+        """Return the known properties by their JSON names, which the request may write in any case."""
         if not isinstance(value, dict):
             return value
         names_by_lower_case = {(field.alias or name).lower(): field.alias or name for name, field in cls.model_fields.items()}

@@ -95,6 +95,7 @@ class ReduceSettings(StrictShape):
 
     @model_validator(mode="after")
     def _check_value(self) -> Self:
+        """Raise ValueError if the mode ``replaceNN`` lacks a value, or if another mode has one."""
         if self.mode == "replaceNN" and self.replace_with_value is None:
             raise ValueError("setting replaceWithValue must be specified when mode is 'replaceNN'")
         if self.mode == "dropNN" and self.replace_with_value is not None:

@@ -108,6 +108,7 @@ class ProbeServer:
         await self._runner.cleanup()
 
     async def _respond(self, request: web.BaseRequest) -> web.Response:
+        """Respond to a request for a probe or for the metrics."""
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405, text="Use GET\n", headers={"Allow": "GET, HEAD"})
         match request.path.rstrip("/"):

@@ -232,6 +232,7 @@ async def trim(connection: Connection, *, older_than: timedelta, max_changes: in
 
 
 def _change(row: Any) -> Change:
+    """Return the change of a row."""
     old = None
     if row["old_generation"] is not None:
         old = _state(row, "old_")

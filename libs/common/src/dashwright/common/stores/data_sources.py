@@ -185,6 +185,7 @@ def _data_source(row: Any) -> StoredDataSource:
 
 
 def _source_record(row: Any, cipher: SecretCipher) -> SourceRecord | None:
+    """Return the data source of a row with its decrypted secrets. Raises SourceFailed if one cannot be decrypted."""
     if row is None:
         return None
     org_id, uid = row["org_id"], row["uid"]

@@ -156,6 +156,7 @@ async def _delete_orphans(connection: Connection, uids: Sequence[uuid.UUID]) -> 
 
 
 def _trashed(kind: Kind, row: Any) -> StoredObject:
+    """Return the deleted object of a row, whose metadata has the time and the actor of the deletion."""
     metadata = orjson.loads(row["metadata"])
     deleted_at = row["deleted_at"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     metadata["deletionTimestamp"] = deleted_at

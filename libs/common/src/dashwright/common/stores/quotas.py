@@ -186,6 +186,7 @@ async def _limits_and_use(
 
 
 def _claim_columns(rules: QuotaRules, claims: Sequence[Claim]) -> tuple[list[str], list[int], list[str], list[int]]:
+    """Return the scopes, owners, targets and default limits of claims, as parameters of the queries."""
     return (
         [claim.scope.value for claim in claims],
         [claim.owner_id for claim in claims],

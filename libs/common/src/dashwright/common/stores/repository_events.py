@@ -131,6 +131,7 @@ def health_announcements(
 
 
 def _data(repository: StoredObject, spec: RepositorySpec, name: RepositoryEventName, *, commit: str | None) -> RepositoryEventData:
+    """Return the data that all events about a repository have."""
     return RepositoryEventData.model_validate(
         {
             "repository": repository.name,

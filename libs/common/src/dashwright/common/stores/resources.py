@@ -198,6 +198,7 @@ async def put(connection: LockedConnection, namespace: str, write: Write, *, act
 
 
 async def _write(connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime) -> StoredObject | None:
+    """Write an object with its message. Return None if it did not change."""
     values = dict(zip(_STAGING_COLUMNS, write.staging_row(0), strict=True))
     message = write.annotations.get(MESSAGE)
     query = _sql.bind(

@@ -213,6 +213,7 @@ class JobConsumer:
             log.error("job_task_failed", exc_info=error)
 
     async def _run_claimed(self, job: StoredJob, owner: uuid.UUID, started: JobStatus) -> None:
+        """Run a claimed job with its trace, and with the sync status of its repository up to date."""
         tracing.enter(job.trace)
         with bound_contextvars(job=job.name, repository=job.repository, action=job.action):
             await self._update_sync_status(job, started)
@@ -244,6 +245,7 @@ class JobConsumer:
             log.info("job_not_mirrored", error=error.message)
 
     async def _run_under_lease(self, job: StoredJob, owner: uuid.UUID) -> None:
+        """Run a job while its lease is renewed, and finish, postpone, requeue or abandon it."""
         execution = Execution(self._database, job, owner, self._clock, lease=self._lease)
         log.info("job_started", attempt=job.attempts)
         self._executions.add(execution)
@@ -265,6 +267,7 @@ class JobConsumer:
             self._executions.discard(execution)
 
     async def _run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        """Return the final status of a job. Errors that end the job are part of the status; other errors are raised."""
         runner = self._runners.get(job.action)
         if runner is None:
             return execution.failed_status(f"jobs with the action {job.action} are not supported by this worker")

@@ -39,6 +39,7 @@ def annotation_queries(dashboard: Members, form: ElementsForm) -> list[dict[str,
 
 
 def _spec(annotation: Members, form: ElementsForm) -> dict[str, Any]:
+    """Return the spec of an annotation query. Members without a place in it become legacy options."""
     source = child(annotation, "datasource") or {}
     source_type, uid = text(source, "type"), text(source, "uid")
     spec: dict[str, Any] = {

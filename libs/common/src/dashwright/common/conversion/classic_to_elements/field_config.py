@@ -67,6 +67,7 @@ def _mappings(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _color(value: Any) -> dict[str, Any] | None:
+    """Return the color of a field, or None if it is not an object."""
     if not isinstance(value, dict):
         return None
     if len(value) == 1 and isinstance(value.get("mode"), str):

@@ -36,6 +36,7 @@ def query_group(panel: Members, index: DataSourceIndex, form: ElementsForm) -> d
 
 
 def _queries(panel: Members, index: DataSourceIndex, form: ElementsForm) -> list[dict[str, Any]]:
+    """Return the queries of a panel in their order."""
     targets = children(panel, "targets")
     if not targets:
         return []

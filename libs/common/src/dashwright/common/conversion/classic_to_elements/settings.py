@@ -42,6 +42,7 @@ def dashboard_settings(dashboard: Members) -> dict[str, Any]:
 
 
 def _time_settings(dashboard: Members) -> dict[str, Any]:
+    """Return the member ``timeSettings`` of a spec with elements."""
     time_range = child(dashboard, "time") or {}
     picker = child(dashboard, "timepicker") or {}
     settings: dict[str, Any] = {

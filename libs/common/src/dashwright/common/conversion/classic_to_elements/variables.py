@@ -59,6 +59,7 @@ def _choice(variable: Members, name: str, choices: Sequence[str], further: Seque
 
 
 def _query(variable: Members, index: DataSourceIndex, form: ElementsForm) -> dict[str, Any]:
+    """Return the members of a query variable."""
     members: dict[str, Any] = {
         "current": current_option(variable),
         "refresh": _choice(variable, "refresh", VARIABLE_REFRESHES),

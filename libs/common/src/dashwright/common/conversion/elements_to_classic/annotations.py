@@ -26,6 +26,7 @@ def classic_annotations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _annotation(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the classic form of the spec of an annotation query."""
     classic = {name: default if (value := spec.get(name)) is None else value for name, default in _DEFAULTS.items()}
     if spec.get("builtIn") is True:
         classic |= {"builtIn": 1, "type": "dashboard"}

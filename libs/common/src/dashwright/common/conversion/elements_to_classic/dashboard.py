@@ -58,6 +58,7 @@ def elements_to_classic(spec: Mapping[str, Any], context: ConversionContext) -> 
 
 
 def _time_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a classic dashboard for the time range, the refresh interval and the time picker."""
     classic: dict[str, Any] = {
         "time": {"from": settings.get("from") or "now-6h", "to": settings.get("to") or "now"},
         "refresh": _or(settings.get("autoRefresh"), ""),

@@ -144,6 +144,7 @@ class _Flattening:
         return header
 
     def _add_fixed_grid(self, spec: Mapping[str, Any], y: float, panels: _Panels) -> float:
+        """Add the panels of a grid with positions, which are relative to line ``y``. Return the line below the lowest panel, or 0."""
         end: float = 0
         for item in specs_in(spec, "items"):
             position = {
@@ -166,6 +167,7 @@ class _Flattening:
         return end
 
     def _add_auto_grid(self, spec: Mapping[str, Any], y: float, panels: _Panels) -> float:
+        """Add panels of equal size, row by row from line ``y`` on. Return the line below the last panel, or 0."""
         columns = number_in(spec, "maxColumnCount")
         columns = max(columns, 1) if columns > 0 else _DEFAULT_COLUMNS
         width, height = int(_GRID_WIDTH / columns), _row_height(spec)

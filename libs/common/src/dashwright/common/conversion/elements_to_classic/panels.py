@@ -29,6 +29,7 @@ def panel_id(element: Mapping[str, Any]) -> int:
 
 
 def _panel(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the classic form of the spec of a panel, without its position."""
     viz = object_in(spec, "vizConfig")
     viz_spec = object_in(viz, "spec")
     data = object_in(object_in(spec, "data"), "spec")

@@ -41,6 +41,7 @@ def classic_variables(spec: _Members) -> list[dict[str, Any]]:
 
 
 def _variable(variable: _Members) -> dict[str, Any]:
+    """Return a variable in its classic form. Raises ConversionFailed if its kind is unknown."""
     kind, spec = text_in(variable, "kind"), object_in(variable, "spec")
     if (form := _FORMS.get(kind)) is None:
         raise ConversionFailed(f"kind '{kind}' is unknown; use one of {', '.join(_FORMS)}")
@@ -103,6 +104,7 @@ def _constant(spec: _Members) -> dict[str, Any]:
 
 
 def _switch(spec: _Members) -> dict[str, Any]:
+    """Return the further members of a switch, whose two values become options."""
     current = _or(spec.get("current"), "")
     values = (_or(spec.get("enabledValue"), ""), _or(spec.get("disabledValue"), ""))
     return {
@@ -120,6 +122,7 @@ def _group_by(spec: _Members) -> dict[str, Any]:
 
 
 def _filters(spec: _Members) -> dict[str, Any]:
+    """Return the further members of an ad hoc variable."""
     classic: dict[str, Any] = _own_source(spec)
     for name in ("filters", "baseFilters"):
         if filters := objects_in(spec, name):

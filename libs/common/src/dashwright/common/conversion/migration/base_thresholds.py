@@ -31,6 +31,7 @@ def _without_null_bases(panels: list[Any]) -> list[Any]:
 
 
 def _without_null_base(panel: Object) -> Object:
+    """Return a panel, and the panels in it, without a null in the first step of thresholds."""
     nested = panel.get("panels")
     if isinstance(nested, list) and nested:
         panel = {**panel, "panels": _without_null_bases(nested)}

@@ -48,6 +48,7 @@ def schema_version(dashboard: Mapping[str, Any]) -> int:
 
 
 def _migrate_draft(draft: Object, context: ConversionContext, version: int, target: int) -> None:
+    """Change a draft to the schema version ``target`` and to the form that is saved."""
     for name in _EXPORT_MEMBERS:
         draft.pop(name, None)
     fill_dashboard(draft)

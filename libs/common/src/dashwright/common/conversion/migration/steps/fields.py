@@ -19,6 +19,7 @@ def change_properties(panel: Object, property_id: str, change: Callable[[Object]
 
 
 def _has_property(override: Object, property_id: str) -> bool:
+    """Return whether an override has a property of that id."""
     properties = override.get("properties")
     if isinstance(properties, list):
         for item in properties:
