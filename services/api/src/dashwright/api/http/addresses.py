@@ -21,8 +21,8 @@ class TrustedProxies:
     def client_address(self, peer: str | None, forwarded_for_headers: Sequence[str]) -> str:
         """Return the client's address, given the connection's peer and the ``X-Forwarded-For`` headers in their order.
 
-        Each proxy appends its own client, so the last address that is not a trusted proxy is the client. The address is "" if a
-        trusted proxy names no client, or an invalid address.
+        Each proxy appends its own client, so the last address that is not a trusted proxy is the client. If all addresses are trusted
+        proxies, the first is the client. The address is "" if a trusted proxy names no client, or an invalid address.
         """
         if not self._networks:
             return peer or ""
@@ -60,11 +60,12 @@ NO_PROXIES = TrustedProxies()
 
 def _parse_address(value: str) -> _Address | None:
     """Return the address of ``value``, an address with or without a port, or None for an invalid one."""
-    if value.startswith("["):
+    if value.startswith("["):  # An IPv6 address with a port: [::1]:80
         value = value[1:].partition("]")[0]
-    elif value.count(":") == 1:
+    elif value.count(":") == 1:  # An IPv4 address with a port: IPv6 addresses have more colons.
         value = value.partition(":")[0]
     try:
+        # A link-local IPv6 address may end with its network interface: fe80::1%eth0
         address = ipaddress.ip_address(value.partition("%")[0])
     except ValueError:
         return None

@@ -33,7 +33,9 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,4000}")
 _MIN_INT64: Final = -(2**63)
 _MAX_INT64: Final = 2**63 - 1
 _TRUE_VALUES: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+"""The values that Go's ``strconv.ParseBool``, and with it Grafana, reads as true."""
 _READ_ERRORS: Final = (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError)
+"""The exceptions for a body that ends early, or is not encoded as its headers say."""
 
 
 class Call:
@@ -70,8 +72,8 @@ class Call:
         restart_deadline: Callable[[], None] = lambda: None,
     ) -> None:
         self._request = request
-        self._restart_deadline = restart_deadline
-        self._body: bytes | None = None
+        self._restart_deadline = restart_deadline  #: Starts the time limit of this request again.
+        self._body: bytes | None = None  #: The complete body, after its first read.
         self.template = template  #: Path template of the route.
         self.parameters = parameters  #: Decoded parameters of the path.
         self.identity = identity  #: The caller in the current organization.
@@ -206,6 +208,7 @@ class Call:
             raise BadRequest(message, message_id=message_id, extra={"error": reason}) from error
 
     async def _read_body(self, limit: int) -> bytes:
+        """Return the complete body, decompressed. Raises the errors of ``body``."""
         coding = self._content_coding()
         if coding not in SUPPORTED_CODINGS | _UNCOMPRESSED:
             raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not supported; send gzip, deflate, zstd or none")
@@ -250,6 +253,7 @@ class Call:
         return bytes(body)
 
     async def _chunks(self, limit: int) -> AsyncIterator[bytes]:
+        """Yield the body in chunks as they arrive, still compressed. Raises TooLarge before the chunk that exceeds the limit."""
         total_bytes = 0
         while chunk := await self._next_chunk():
             total_bytes += len(chunk)
@@ -258,6 +262,7 @@ class Call:
             yield chunk
 
     async def _next_chunk(self) -> bytes:
+        """Return the next bytes of the body, or empty bytes at its end."""
         try:
             return await self._request.content.readany()
         except _READ_ERRORS as error:

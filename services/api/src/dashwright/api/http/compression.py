@@ -15,6 +15,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+# Other modules import ``zstd`` from this module, so that only one chooses between the two packages.
 __all__ = ["MIN_BYTES", "compress_response", "preferred_coding", "zstd"]
 
 MIN_BYTES: Final = 1024
@@ -25,11 +26,14 @@ _THREAD_MIN_BYTES: Final = 64 * 1024
 
 _CODINGS_BY_PREFERENCE: Final = ("zstd", "gzip")
 _LEVEL: Final = 1
+"""Level of both codings: the fastest of gzip, and nearly the fastest of zstd."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 """Window bits that select the gzip format in zlib."""
 
 
 class _Compressor(Protocol):
+    """A compressor of one body. It may keep data back until the next chunk or ``flush``."""
+
     def compress(self, data: bytes, /) -> bytes: ...
 
     def flush(self) -> bytes: ...
@@ -56,6 +60,7 @@ def preferred_coding(accept_encoding: str) -> str | None:
     """Return the available coding that a client prefers, or None if it accepts none of them."""
     weights = {item.name: item.weight for item in ranges(accept_encoding)} if accept_encoding else {}
     default_weight = weights.get("*", 0.0)
+    # ``max`` returns the first of equal weights, so the order of the codings decides.
     preferred = max(_CODINGS_BY_PREFERENCE, key=lambda coding: weights.get(coding, default_weight))
     return preferred if weights.get(preferred, default_weight) > 0 else None
 
@@ -69,6 +74,7 @@ async def _compress_chunk(compressor: _Compressor, chunk: bytes) -> bytes:
 
 
 async def _compress_chunks(compressor: _Compressor, body: StreamedBody) -> AsyncIterator[bytes]:
+    """Yield the compressed data of a body, and close the body at the end."""
     try:
         async for chunk in body:
             if data := await _compress_chunk(compressor, chunk):

@@ -30,7 +30,7 @@ class ConnectionLimiter:
         self._unfinished_limit = unfinished_limit
         self._proxies = proxies
         self._open: Counter[str] = Counter()
-        #: Open connections, some of which may have sent a request since: those are removed only when the limit is reached.
+        #: Open connections by network, from their opening on. Those that have sent a request are removed when the limit is reached.
         self._unfinished: defaultdict[str, set[LimitedConnection]] = defaultdict(set)
 
     def admit(self, peer: str, connection: LimitedConnection) -> bool:

@@ -25,6 +25,7 @@ OUTPUT_STEP_BYTES: Final = 128 * 1024
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 _ZLIB_WBITS: Final = zlib.MAX_WBITS
 _RAW_WBITS: Final = -zlib.MAX_WBITS
+"""zlib selects the format by these numbers: gzip by an added 16, and deflate without a header by the sign."""
 _DEFLATE_METHOD: Final = 8
 """The low half of the first byte of a zlib header. Some clients send ``deflate`` without that header."""
 
@@ -65,6 +66,7 @@ class _ZlibDecompressor:
         return self._member.unused_data
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        # zlib returns the input beyond ``max_length``, whereas zstd keeps it in the decompressor.
         return self._member.decompress(self._member.unconsumed_tail + data, max_length)
 
 
@@ -89,6 +91,7 @@ class Decompressor:
         while chunk or has_more_output:
             if self._frame is None or self._frame.eof:
                 self._frame = self._begin_frame(chunk[0])
+            # The remaining output needs no new input, which the decompressor would have to store.
             step_bytes = 0 if has_more_output else INPUT_STEP_BYTES
             data = self._frame.decompress(chunk[:step_bytes], OUTPUT_STEP_BYTES)
             # A step that fills the output limit may have left data in the decompressor.
@@ -102,6 +105,7 @@ class Decompressor:
         return self._frame is None or self._frame.eof
 
     def _begin_frame(self, first_byte: int) -> _FrameDecompressor:
+        """Return the decompressor for the next frame. Raises BadRequest for too many frames, and for one without data."""
         self._frame_count += 1
         if self._frame_count > MAX_FRAMES:
             raise BadRequest(f"The body is more than {MAX_FRAMES} frames of {self._coding}, one after the other; send it as one")

@@ -74,6 +74,7 @@ class Dispatcher:
         raise NotFound(f"Not found; {_RESOURCES_ADVICE}" if error_shape_of(path) is ErrorShape.STATUS else "Not found")
 
     def _add(self, route: Route) -> None:
+        """Add a route to the tree. Raises DashwrightError for a second route with its method and path."""
         node = self._root
         segments = parse_template(route.path)
         for segment in segments:
@@ -131,6 +132,7 @@ def _search(
 
 
 def _endpoint_for(endpoints: dict[str, _Endpoint], method: str, allowed_methods: set[str]) -> _Endpoint | None:
+    """Return the endpoint for a method. Without one, return None, and add the methods of ``endpoints`` to ``allowed_methods``."""
     endpoint = endpoints.get(method)
     if endpoint is None and method == "HEAD":
         endpoint = endpoints.get("GET")

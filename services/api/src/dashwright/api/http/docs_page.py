@@ -142,12 +142,14 @@ def _endpoints_by_group(document: Mapping[str, Any]) -> dict[str, list[_Endpoint
 
 
 def _endpoints(document: Mapping[str, Any]) -> Iterator[_Endpoint]:
+    """Yield all operations of a document, in the order of their paths."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield _Endpoint(method.upper(), path, operation)
 
 
 def _page(document: Mapping[str, Any], title: str, body: str) -> bytes:
+    """Return an HTML page with a title, the product's name and version, and a body of HTML."""
     product = escape(f"{document['info']['title']} {document['info']['version']}")
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -161,6 +163,7 @@ def _group_link(name: str) -> str:
 
 
 def _index_row(group: str, endpoint: _Endpoint) -> str:
+    """Return the row of an operation on the index: a link to its description, and its summary."""
     return (
         f'<li><a href="docs/{slug_of(group)}#{escape(endpoint.operation_id)}">{_method_and_path(endpoint)}</a>'
         f"<span>{escape(endpoint.operation['summary'])}</span></li>"
@@ -169,10 +172,12 @@ def _index_row(group: str, endpoint: _Endpoint) -> str:
 
 def _method_and_path(endpoint: _Endpoint) -> str:
     html = f"<b>{escape(endpoint.method)}</b><code>{escape(endpoint.path)}</code>"
+    # Deprecated operations are struck through.
     return f"<s>{html}</s>" if endpoint.operation.get("deprecated") else html
 
 
 def _operation_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
+    """Return the HTML of an operation: its texts, a table of its parameters, bodies and error statuses, and its example."""
     operation = endpoint.operation
     parts = [f'<h3 id="{escape(endpoint.operation_id)}">{_method_and_path(endpoint)}</h3><p>{_inline_html(operation["summary"])}</p>']
     if operation.get("deprecated"):
@@ -186,7 +191,8 @@ def _operation_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
         )
         for parameter in operation.get("parameters", ())
     ]
-    rows += [("body", _body_html(body), "") for body in [operation.get("requestBody")] if body]
+    if body := operation.get("requestBody"):
+        rows.append(("body", _body_html(body), ""))
     rows += [
         (escape(status), _body_html(response), escape(response["description"]))
         for status, response in operation["responses"].items()
@@ -211,6 +217,7 @@ def _body_html(body: Mapping[str, Any]) -> str:
 
 
 def _has_example(operation: Mapping[str, Any]) -> bool:
+    """Return whether a body of the operation, of the request or of a response, has an example."""
     bodies = (operation.get("requestBody", {}), *operation["responses"].values())
     return any("example" in content for body in bodies for content in body.get("content", {}).values())
 

@@ -58,15 +58,19 @@ def error_response(error: DashwrightError, shape: ErrorShape, trace_id: str, *, 
 
 
 def _public_message(error: DashwrightError) -> str:
+    """Return the message for clients: that of an internal error is only for the log."""
     return _INTERNAL_MESSAGE if error.status == 500 else error.message
 
 
 def _classic_body(error: DashwrightError, trace_id: str) -> dict[str, Any]:
+    """Return the error body of the classic API, as ``error_response`` describes it."""
     if error.message_id == ACCESS_DENIED:
+        # Grafana's access error ids have ten digits, too.
         digits = int(trace_id, 16) % 10**10
         return {"accessErrorId": f"ACE{digits:010}", "message": error.message, "title": "Access denied"}
     body: dict[str, Any] = {"message": _public_message(error)}
     if error.message_id != error.code and error.status != 500:
+        # Without tracing, Grafana writes an empty trace id next to a message id.
         body |= {"messageId": error.message_id, "statusCode": error.status, "traceID": ""}
     if error.extra is not None and error.status != 500:
         body["extra"] = error.extra
@@ -76,6 +80,7 @@ def _classic_body(error: DashwrightError, trace_id: str) -> dict[str, Any]:
 
 
 def _status_body(error: DashwrightError, trace_id: str) -> dict[str, Any]:
+    """Return the error body of the resource API, a Kubernetes ``Status``."""
     message = _public_message(error)
     if error.status == 500:
         message = f"{message}; trace id {trace_id}"
@@ -96,6 +101,7 @@ def _status_body(error: DashwrightError, trace_id: str) -> dict[str, Any]:
 
 
 def _error_headers(error: DashwrightError) -> dict[str, str]:
+    """Return the headers that RFC 9110 defines for the status of an error."""
     headers = {}
     if (seconds := _retry_after(error)) is not None:
         headers["Retry-After"] = str(seconds)

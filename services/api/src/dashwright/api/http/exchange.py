@@ -37,9 +37,13 @@ from dashwright.common.observability import metrics, tracing
 log = structlog.get_logger()
 
 SERVER: Final = f"Dashwright/{version('dashwright-api')}"
+"""Value of the header ``Server``."""
 ANONYMOUS: Final = Identity(uid="anonymous", login="", org_id=1, role=Role.NONE, kind=CallerType.ANONYMOUS)
+"""The caller of a public route, and of a request whose credentials are invalid or not yet checked."""
 _REQUEST_ID: Final = re.compile(r"\A[A-Za-z0-9._:-]{1,64}\Z")
+"""The request ids of clients that logs and responses may contain. Others are replaced."""
 _UNMATCHED_TEMPLATE: Final = "unmatched"
+"""The template, in metrics and logs, of requests that match no route."""
 _WRONG_ORGANIZATION_IDS: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
 """Message ids of errors for valid credentials that do not apply in the requested organization."""
 _MAX_ORG_ID_DIGITS: Final = 18
@@ -68,8 +72,8 @@ class _RequestRecord:
     request_id: str
     trace_id: str
     started_at: float = field(default_factory=time.perf_counter)
-    template: str = _UNMATCHED_TEMPLATE
-    is_routine: bool = False
+    template: str = _UNMATCHED_TEMPLATE  #: Path template of the route.
+    is_routine: bool = False  #: Whether the route is routine, so that a success is logged at level debug only.
     caller: Identity = ANONYMOUS
     error_shape: ErrorShape = ErrorShape.CLASSIC
     status: int = 0
@@ -79,6 +83,7 @@ class RequestMetrics:
     """Metrics of requests by path template. The route table limits the number of templates; paths are unlimited."""
 
     def __init__(self) -> None:
+        # Cached, since the Prometheus client looks up the metric for a tuple of labels under a lock.
         self._counter = lru_cache(maxsize=4096)(_counter)
         self._histogram = lru_cache(maxsize=1024)(_histogram)
 
@@ -144,6 +149,7 @@ class Exchange:
         return response
 
     async def _exchange(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Send the response to a request in its trace, and record the log event and the metrics."""
         headers = request.headers
         trace_context = tracing.enter(headers.get(tracing.HEADER))
         request_id = headers.get("X-Request-Id")
@@ -162,6 +168,7 @@ class Exchange:
         return sent_response
 
     async def _respond_to(self, request: web.BaseRequest, path: str, record: _RequestRecord) -> Response:
+        """Return the response of the handler, or the response for the error that prevented one."""
         match, failure_message = None, None
         try:
             match = self._dispatcher.find(request.method, path)
@@ -190,11 +197,13 @@ class Exchange:
         return response
 
     def _record_refusal(self, request: web.BaseRequest, match: Match, status: int, record: _RequestRecord) -> None:
+        """Record a response 401 or 403 for the audit, if the route has an audit event."""
         if self._refusals is not None and match.route.audit is not None:
             actor = actor_of(record.caller, self._address(request), record.request_id, record.trace_id)
             self._refusals.record(actor, match.route.audit, org_id=_refused_org(match, record.caller), status=status)
 
     async def _call_within_deadline(self, request: web.BaseRequest, match: Match, record: _RequestRecord) -> Response:
+        """Return the response of the handler. Raises DeadlineExceeded at the time limit."""
         task = asyncio.current_task()
         assert task is not None
         self._deadlines.begin(task)
@@ -208,6 +217,7 @@ class Exchange:
             self._deadlines.end(task)
 
     async def _call_handler(self, request: web.BaseRequest, match: Match, record: _RequestRecord) -> Response:
+        """Check origin, credentials and permission, which public routes do not need, and return the response of the handler."""
         route = match.route
         address = self._address(request)
         identity = authorized_identity = ANONYMOUS
@@ -238,6 +248,7 @@ class Exchange:
         self._deadlines.restart(task)
 
     def _address(self, request: web.BaseRequest) -> str:
+        """Return the address of the client, also of one behind a trusted proxy."""
         return self._proxies.client_address(request.remote, request.headers.getall("X-Forwarded-For", ()))
 
     async def _identify(self, request: web.BaseRequest, match: Match, address: str) -> Identity:
@@ -282,6 +293,7 @@ class Exchange:
         return authorized_identity
 
     async def _send(self, request: web.BaseRequest, response: Response, record: _RequestRecord) -> web.StreamResponse:
+        """Send a response, or the refusal of a response that exceeds the budget of memory."""
         headers = {"Server": SERVER, "X-Request-Id": record.request_id, **self._headers}
         try:
             return await self._sender.send(request, response, headers, self._owner(request, record.caller))
@@ -292,6 +304,7 @@ class Exchange:
             return await self._sender.send_refusal(request, refusal, headers)
 
     def _owner(self, request: web.BaseRequest, caller: Identity) -> ResponseOwner:
+        """Return the owner of the response in the budget of memory."""
         if caller.kind is not CallerType.ANONYMOUS:
             return ResponseOwner(caller.uid, caller.org_id)
         return ResponseOwner(client_network(self._address(request)), 0)
@@ -318,6 +331,7 @@ def _request_path(request: web.BaseRequest) -> str:
 
 
 def _printable(path: str) -> str:
+    """Return a path with all other than ASCII characters escaped: a log cannot encode aiohttp's surrogates for invalid UTF-8."""
     return path if path.isascii() else path.encode("ascii", "backslashreplace").decode()
 
 
@@ -325,10 +339,13 @@ def _header_org(request: web.BaseRequest) -> int | None:
     """Return ``X-Grafana-Org-Id``, or None if it is not a positive integer, as Grafana ignores other values."""
     value = request.headers.get("X-Grafana-Org-Id", "")
     is_number = value.isascii() and value.isdigit() and len(value) <= _MAX_ORG_ID_DIGITS
-    return int(value) or None if is_number else None
+    if not is_number:
+        return None
+    return int(value) or None  # 0 is the id of no organization.
 
 
 def _namespace_org(namespace: str) -> int:
+    """Return the organization id of a namespace. Raises Forbidden for an invalid namespace, as for one of another organization."""
     org_id = org_of(namespace)
     if org_id is None:
         raise _namespace_forbidden(namespace)

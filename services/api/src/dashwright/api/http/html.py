@@ -39,6 +39,7 @@ _TITLES: Final[Mapping[int, str]] = {
     429: "Too many requests",
     503: "Not available at the moment",
 }
+"""Titles of error pages by status."""
 _environment: Final = Environment(
     loader=PackageLoader(_PACKAGE, _DIRECTORY), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
@@ -101,6 +102,7 @@ def error_page(error: DashwrightError, response: Response, trace_id: str, path: 
         headers=response.headers,
         message=error.message if has_helpful_message else "",
         trace_id=trace_id if is_server_error else "",
+        # As a link, a path that begins with two slashes would lead to another server.
         sign_in_path=path if path.startswith("/") and not path.startswith("//") else "/",
     )
 
@@ -112,6 +114,7 @@ def _resource(name: str) -> str:
 
 
 def _content_security_policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+    """Return the Content-Security-Policy that permits these texts as inline styles and scripts."""
     parts = ["default-src 'none'", f"style-src {' '.join(map(source_of, styles))}", "img-src 'self'"]
     if scripts:
         parts += [f"script-src {' '.join(map(source_of, scripts))}", "connect-src 'self'"]

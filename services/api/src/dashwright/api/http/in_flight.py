@@ -75,6 +75,7 @@ class Deadlines:
             self._timer = None
 
     def _cancel_expired(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel the tasks whose deadline has passed, and set the timer for the next deadline."""
         self._timer = None
         now = loop.time()
         for task, deadline in list(self._deadlines.items()):

@@ -49,7 +49,7 @@ def openapi_document(
     schemas = Schemas([*body_types, (Error, "serialization"), (Status, "serialization"), *extra_types])
     paths: dict[str, Schema] = {}
     for route, operation in operations:
-        path = route.path.replace(":rest}", "}")
+        path = route.path.replace(":rest}", "}")  # OpenAPI cannot mark a parameter that may contain slashes.
         operation_object = _operation_object(route, operation, schemas)
         if operation.tag:
             operation_object["tags"] = [tags.get(operation.tag, (operation.tag, ""))[0]]
@@ -67,6 +67,7 @@ def openapi_document(
 
 
 def _tag_objects(used_tags: Iterable[str], tags: Mapping[str, tuple[str, str]]) -> list[Schema]:
+    """Return the member ``tags`` of the document: name and description of each group, sorted by name."""
     names_and_descriptions = sorted(tags.get(tag, (tag, "")) for tag in used_tags)
     return [{"name": name, "description": description} if description else {"name": name} for name, description in names_and_descriptions]
 
@@ -93,6 +94,7 @@ def _body_types(operation: Operation) -> Iterable[tuple[Any, Mode]]:
 
 
 def _contents(body: Any) -> tuple[Content, ...]:
+    """Return the contents of a body, which is None or in one of the forms that ``Operation`` describes."""
     if body is None:
         return ()
     if isinstance(body, tuple):
@@ -101,6 +103,7 @@ def _contents(body: Any) -> tuple[Content, ...]:
 
 
 def _operation_object(route: Route, operation: Operation, schemas: Schemas) -> Schema:
+    """Return the Operation Object of a route, without tags and examples."""
     operation_object: Schema = {"operationId": operation.id, "summary": operation.summary}
     description = "\n\n".join(filter(None, (operation.description, _access_sentence(route))))
     if description:
@@ -118,6 +121,7 @@ def _operation_object(route: Route, operation: Operation, schemas: Schemas) -> S
 
 
 def _access_sentence(route: Route) -> str:
+    """Return the sentence about the permission that a route requires; empty for a public route."""
     required_access = route.required_access
     if required_access is Access.PUBLIC:
         return ""
@@ -127,6 +131,7 @@ def _access_sentence(route: Route) -> str:
 
 
 def _parameters(route: Route, operation: Operation) -> list[Schema]:
+    """Return the Parameter Objects of an operation: those of the path, then those of the query."""
     parameters: list[Schema] = [
         {"name": segment.name, "in": "path", "required": True, "schema": _schema_of(operation, segment.name)}
         for segment in parse_template(route.path)
@@ -142,10 +147,12 @@ def _schema_of(operation: Operation, parameter: str) -> Schema:
 
 
 def _content_schemas(body: Any, schemas: Schemas, mode: Mode) -> Schema:
+    """Return the member ``content`` of a body: its schema by media type."""
     return {name: {"schema": schemas.schema_of(content.schema, mode)} for content in _contents(body) for name in content.media_types}
 
 
 def _responses(route: Route, operation: Operation, schemas: Schemas) -> Schema:
+    """Return the Response Objects of an operation, by status: those that it lists, and those of its errors."""
     responses: dict[int, Schema] = {}
     for status, response in operation.responses.items():
         responses[status] = {"description": HTTPStatus(status).phrase}
@@ -167,4 +174,5 @@ def _error_statuses(route: Route, operation: Operation) -> set[int]:
         statuses.add(403)
     if route.method in _METHODS_WITH_BODY:
         statuses |= {413, 415}
+    # With a failure message, every internal error has status 500.
     return statuses if route.failure_message is not None else statuses | {503, 504}

@@ -13,7 +13,9 @@ _SCHEMA_KEYWORDS: Final = frozenset({"items", "additionalProperties", "not"})
 _SCHEMA_LIST_KEYWORDS: Final = frozenset({"anyOf", "oneOf", "allOf"})
 """Keywords whose value is a list of subschemas."""
 _EXCLUSIVE_BOUNDS: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+"""Keywords of exclusive bounds. In OpenAPI 3.0 they are flags, and the keyword of the inclusive bound has the number."""
 _MISSING_IN_OPENAPI_30: Final = frozenset({"propertyNames", "examples", "contentMediaType", "$defs", "prefixItems", "title"})
+"""Keywords that are omitted from OpenAPI 3.0; ``title`` because client generators mistake titles for names."""
 _MISSING_IN_SWAGGER_20: Final = frozenset({"anyOf", "oneOf", "not", "nullable", "discriminator"})
 _DEFINITIONS: Final = "#/definitions/"
 _SECURITY_20: Final = {
@@ -40,6 +42,7 @@ def openapi_30(document: Mapping[str, Any]) -> Schema:
 
 
 def _operation_30(operation: Schema) -> Schema:
+    """Return an operation with the schemas of its parameters and bodies converted to OpenAPI 3.0."""
     converted = dict(operation)
     if "parameters" in operation:
         converted["parameters"] = [{**parameter, "schema": _schema_30(parameter["schema"])} for parameter in operation["parameters"]]
@@ -50,6 +53,7 @@ def _operation_30(operation: Schema) -> Schema:
 
 
 def _body_30(body: Schema) -> Schema:
+    """Return the body of a request or response with its schemas converted to OpenAPI 3.0."""
     if "content" not in body:
         return body
     contents = body["content"].items()
@@ -57,6 +61,7 @@ def _body_30(body: Schema) -> Schema:
 
 
 def _schema_30(schema: Schema) -> Schema:
+    """Return a schema of OpenAPI 3.1 as one of OpenAPI 3.0."""
     converted: Schema = {}
     for keyword, value in schema.items():
         if keyword == "const":
@@ -97,6 +102,7 @@ def swagger_20(document: Mapping[str, Any]) -> Schema:
 
 
 def _operation_20(operation: Schema) -> Schema:
+    """Return an operation of OpenAPI 3.0 as one of Swagger 2.0, in which the body of the request is a parameter."""
     converted = {keyword: value for keyword, value in operation.items() if keyword not in ("requestBody", "parameters", "responses")}
     parameters = [_parameter_20(parameter) for parameter in operation.get("parameters", ())]
     if body := operation.get("requestBody"):
@@ -112,14 +118,16 @@ def _operation_20(operation: Schema) -> Schema:
 
 
 def _parameter_20(parameter: Schema) -> Schema:
+    """Return a parameter of OpenAPI 3.0 as one of Swagger 2.0, in which the keywords of its schema are members of its own."""
     schema = _schema_20(parameter["schema"])
     converted = {keyword: value for keyword, value in parameter.items() if keyword not in ("schema", "example")}
     if schema.get("type") == "array":
-        converted["collectionFormat"] = "multi"
+        converted["collectionFormat"] = "multi"  # The parameter is repeated for each item.
     return {"type": "string", **converted, **schema}
 
 
 def _response_20(response: Schema) -> Schema:
+    """Return a response of OpenAPI 3.0 as one of Swagger 2.0, in which it has one schema for all media types."""
     if not (content := response.get("content")):
         return {"description": response["description"]}
     return {"description": response["description"], "schema": _schema_20(_body_schema(content))}
@@ -132,6 +140,7 @@ def _body_schema(content: Schema) -> Schema:
 
 
 def _schema_20(node: Any) -> Any:
+    """Return a schema, or a part of one, of OpenAPI 3.0 as one of Swagger 2.0."""
     if isinstance(node, list):
         return [_schema_20(item) for item in node]
     if not isinstance(node, dict):

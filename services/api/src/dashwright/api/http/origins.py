@@ -19,12 +19,15 @@ from dashwright.common.errors import BadRequest, Forbidden, UnsupportedMediaType
 from dashwright.common.settings import ANY_HOST, Settings
 
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#\s]+)(?::\d{0,5})?")
+"""The value of a ``Host`` header: a name or an address (IPv6 in brackets), with an optional port."""
 _ALL_INTERFACES: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _TRUSTED_FETCH_SITES: Final = frozenset({"same-origin", "none"})
 """Values of ``Sec-Fetch-Site`` for requests that a page of this server, or the user directly, causes."""
 _FORM_MEDIA_TYPES: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
 """Media types that a page of any site can send without a CORS preflight request."""
+_MAX_QUOTED_CHARACTERS: Final = 100
+"""Largest number of characters of a header that an error quotes."""
 
 
 class TrustedHosts:
@@ -74,6 +77,7 @@ class OriginPolicy:
             _check_media_type(headers)
 
     def _check_host(self, host_headers: Iterable[str]) -> str:
+        """Return the value of the only ``Host`` header, in lower case. Raises BadRequest or Forbidden for another host."""
         hosts = tuple(host_headers)
         match = _AUTHORITY.fullmatch(hosts[0]) if len(hosts) == 1 else None
         if match is None:
@@ -81,11 +85,13 @@ class OriginPolicy:
         host = match["host"].strip("[]")
         if not self._hosts.trusts(host):
             raise Forbidden(
-                f"{host[:100]!r} is not a known name of this server; use its address, or list the name in DASHWRIGHT_TRUSTED_HOSTS"
+                f"{host[:_MAX_QUOTED_CHARACTERS]!r} is not a known name of this server; use its address, or list the name in "
+                "DASHWRIGHT_TRUSTED_HOSTS"
             )
         return hosts[0].lower()
 
     def _check_origin(self, authority: str, scheme: str, headers: MultiMapping[str]) -> None:
+        """Raise Forbidden if the headers name another site than this server as the cause of the request."""
         site = headers.get("Sec-Fetch-Site")
         if site is not None and site not in _TRUSTED_FETCH_SITES:
             raise _cross_site_request(site)
@@ -94,6 +100,7 @@ class OriginPolicy:
                 raise _cross_site_request(origin)
 
     def _own_origins(self, authority: str, scheme: str) -> set[str]:
+        """Return the values of ``Origin`` that pages of this server have, for a ``Host`` and the scheme of the connection."""
         public_origin = self._public_origin
         # If the public URL names this host, its scheme is the only one that browsers use.
         if public_origin.partition("://")[2] == authority:
@@ -124,8 +131,8 @@ def _is_browser(headers: MultiMapping[str]) -> bool:
 
 def _cross_site_request(site: str) -> Forbidden:
     return Forbidden(
-        f"A page of another site ({site[:100]}) may not change anything here; send the request from a program or from a page of this "
-        "server, and set DASHWRIGHT_PUBLIC_URL if a proxy changes the Host"
+        f"A page of another site ({site[:_MAX_QUOTED_CHARACTERS]}) may not change anything here; send the request from a program or from "
+        "a page of this server, and set DASHWRIGHT_PUBLIC_URL if a proxy changes the Host"
     )
 
 

@@ -55,6 +55,7 @@ def message_response(message: str, status: int = 200) -> Response:
 
 
 def _json_default(value: Any) -> Any:
+    """Return a model within a value as a mapping, for orjson, which does not know models."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -10,6 +10,7 @@ from dashwright.common.observability import metrics
 
 _ORGANIZATION_DIVISOR: Final = 2
 _CALLER_DIVISOR: Final = 4
+"""The share of an organization, and of a caller, is the whole budget divided by these numbers."""
 _RETRY_SECONDS: Final = 1.0
 
 
@@ -52,11 +53,11 @@ class ResponseBudget:
             return
         caller_share = self._callers.get(owner.caller) or _Share(self._size // _CALLER_DIVISOR)
         organization_share = self._organizations.get(owner.org_id) or _Share(self._size // _ORGANIZATION_DIVISOR)
-        if not caller_share.has_room(size, shared_chunk):
+        if not caller_share.fits(size, shared_chunk):
             raise TooManyRequests(_exhausted_message("your share", caller_share), retry_after=_RETRY_SECONDS)
-        if not organization_share.has_room(size, shared_chunk):
+        if not organization_share.fits(size, shared_chunk):
             raise TooManyRequests(_exhausted_message("the share of your organization", organization_share), retry_after=_RETRY_SECONDS)
-        if not self._process.has_room(size, shared_chunk):
+        if not self._process.fits(size, shared_chunk):
             raise Unavailable(_exhausted_message("the whole", self._process), retry_after=_RETRY_SECONDS)
         # Stored after the checks: a refused response must not leave an empty share behind.
         self._callers[owner.caller], self._organizations[owner.org_id] = caller_share, organization_share
@@ -82,13 +83,16 @@ class _Share:
 
     def __init__(self, limit: int) -> None:
         self._references: Counter[int] = Counter()  #: Number of responses in flight with each shared chunk, by its ``id()``.
-        self.limit = limit
-        self.used = 0
+        self.limit = limit  #: Limit in bytes.
+        self.used = 0  #: Bytes in flight.
 
-    def has_room(self, size: int, shared_chunk: object) -> bool:
-        return not self.used or self.used + size <= self.limit or (shared_chunk is not None and id(shared_chunk) in self._references)
+    def fits(self, size: int, shared_chunk: object) -> bool:
+        """Return whether ``size`` bytes more may be in flight. The first response always fits, and so does a chunk that is counted."""
+        is_counted_already = shared_chunk is not None and id(shared_chunk) in self._references
+        return not self.used or self.used + size <= self.limit or is_counted_already
 
     def add(self, size: int, shared_chunk: object) -> None:
+        """Count ``size`` bytes, unless they are a shared chunk that another response has in flight."""
         if shared_chunk is not None:
             self._references[id(shared_chunk)] += 1
             if self._references[id(shared_chunk)] > 1:
@@ -96,6 +100,7 @@ class _Share:
         self.used += size
 
     def remove(self, size: int, shared_chunk: object) -> None:
+        """Stop counting ``size`` bytes, unless they are a shared chunk that another response has in flight."""
         if shared_chunk is not None:
             self._references[id(shared_chunk)] -= 1
             if self._references[id(shared_chunk)]:

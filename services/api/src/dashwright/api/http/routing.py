@@ -29,6 +29,7 @@ class Access(Enum):
     SIGNED_IN = "signed-in"  #: Callers with any valid credentials.
 
 
+# Short names for route tables.
 PUBLIC: Final = Access.PUBLIC
 SIGNED_IN: Final = Access.SIGNED_IN
 
@@ -74,6 +75,7 @@ class Permission:
 
     def check_parameters(self, names: Iterable[str]) -> None:
         """Raise DashwrightError if the scope or the organization refers to a path parameter that is not in ``names``."""
+        # Empty values suffice: only the names in the template of the scope are checked.
         parameters = dict.fromkeys(names, "")
         try:
             self.scope_for(parameters, 1)
@@ -123,8 +125,8 @@ class Operation:
 class Segment:
     """A part of a path template: a word, a parameter (``{name}``) or the remainder of the path (``{name:rest}``)."""
 
-    name: str
-    is_parameter: bool = False
+    name: str  #: The word, or the name of the parameter or remainder.
+    is_parameter: bool = False  #: True for a parameter and for the remainder.
     is_remainder: bool = False
 
 

@@ -45,6 +45,7 @@ class Schemas:
         components = shared_schema.get("$defs", {})
         bodies = [schema for (_, mode), schema in self._by_key.items() if mode == "validation"]
         names_in_requests = referenced_names(bodies, components)
+        # A schema that requests use, too, cannot require these members.
         for name in components.keys() - names_in_requests:
             _require_members_with_defaults(components[name])
         self.components: dict[str, Schema] = _simplified(components)
@@ -139,6 +140,7 @@ class _OpenApi31(GenerateJsonSchema):
         return {"type": "string", "enum": expected} if all(isinstance(value, str) for value in expected) else super().literal_schema(schema)
 
     def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
+        # For integers, an exclusive bound (``gt``, ``lt``) is the inclusive bound one beyond.
         minimum = schema.get("ge", schema.get("gt", _MIN_INT64 - 1) + 1)
         maximum = schema.get("le", schema.get("lt", _MAX_INT64 + 1) - 1)
         is_int32 = minimum >= _MIN_INT32 and maximum <= _MAX_INT32
@@ -157,11 +159,12 @@ class _OpenApi31(GenerateJsonSchema):
 
 
 def _simplified(node: Any) -> Any:
-    """Return a schema without the dropped keywords, and with inline code in the backticks of Markdown."""
+    """Return a schema without the dropped keywords, and with the double backticks of docstrings as Markdown's single ones."""
     if isinstance(node, list):
         return [_simplified(item) for item in node]
     if not isinstance(node, dict):
         return node
+    # The value of a dropped keyword is never a mapping: ``title`` with a mapping is a property of that name.
     schema = {key: _simplified(value) for key, value in node.items() if isinstance(value, dict) or key not in _DROPPED_KEYWORDS}
     if isinstance(schema.get("description"), str):
         schema["description"] = " ".join(schema["description"].replace("``", "`").split())

@@ -25,7 +25,10 @@ class Sender:
         self._in_flight = in_flight
 
     async def send(self, request: web.BaseRequest, response: Response, headers: dict[str, str], owner: ResponseOwner) -> web.StreamResponse:
-        """Send a complete response. Raises TooManyRequests or Unavailable, before the head is sent, if the budget is used up."""
+        """Send head and body of a response, and return it.
+
+        Raises TooManyRequests or Unavailable, before the head is sent, if the budget is used up.
+        """
         with ExitStack() as reservations:
             try:
                 reservations.enter_context(self._budget.reserve(owner, _bytes_in_memory(response)))
@@ -42,6 +45,7 @@ class Sender:
     async def _send(
         self, request: web.BaseRequest, response: Response, headers: dict[str, str], owner: ResponseOwner
     ) -> web.StreamResponse:
+        """Send a response whose bytes are counted. Those of an endless body are counted chunk by chunk."""
         if response.may_compress:
             response = await compress_response(response, ",".join(request.headers.getall("Accept-Encoding", ())))
         if isinstance(response.body, bytes):
@@ -55,7 +59,7 @@ class Sender:
         try:
             await self._streams.send(request, stream, self._reserve_chunks(response.body, owner), is_endless=True)
         finally:
-            await close_body(response.body)
+            await close_body(response.body)  # The stream closes only the iterator around the body.
         return stream
 
     async def _send_complete(
@@ -104,5 +108,6 @@ def _bytes_in_memory(response: Response) -> int:
 
 
 def _merged_headers(response: Response, headers: dict[str, str]) -> dict[str, str]:
+    """Return all headers of a response. Its own replace those of ``headers``, and an empty body has no content type."""
     content_headers = {"Content-Type": response.content_type} if response.body != b"" else {}
     return {**content_headers, **headers, **response.headers}

@@ -173,6 +173,7 @@ class _Listener(web.Server):
         try:
             return await self._exchange(request)
         finally:
+            # The connection must know the body, to end it if the client disconnects.
             if not request.content.is_eof():
                 assert isinstance(request.protocol, _Connection)
                 request.protocol.unread_body = request.content
@@ -192,7 +193,7 @@ class _Connection(RequestHandler):
         self._streams = streams
         self._limits = limits
         self._limiter = limiter
-        self._address: str | None = None
+        self._address: str | None = None  #: The peer's address, while the limiter counts the connection.
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         #: The body of a request whose response was sent before the body was read.
@@ -252,6 +253,7 @@ class _Connection(RequestHandler):
             self._head_timer.cancel()
 
     def _close_without_request(self) -> None:
+        """Close the connection if no request head has arrived in time."""
         if not self.has_sent_request:
             self.force_close()
 
@@ -294,6 +296,7 @@ def _abort_stalled(transport: asyncio.Transport) -> None:
 
 
 def _error_for_head(status: int, message: str | None) -> DashwrightError:
+    """Return the error for a status and message of aiohttp about a request that it could not parse or handle."""
     if status >= 500:
         return DashwrightError("the exchange itself failed")
     # The other lines of the parser's message, and what follows a colon, quote the request, which may contain a secret.

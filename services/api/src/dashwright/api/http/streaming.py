@@ -38,11 +38,12 @@ class Streams:
         try:
             await self._write_chunks(request, response, body, is_head_only=is_endless and self._is_stopping)
         except asyncio.CancelledError:
-            if not (is_endless and self._is_stopping) and not _is_disconnected(request):
+            is_cancelled_by_stop = is_endless and self._is_stopping
+            is_cancelled_by_disconnect = _is_disconnected(request)
+            if not (is_cancelled_by_stop or is_cancelled_by_disconnect):
                 _abort(request)
                 raise
-            # Cancelled by ``stop`` or ``cancel``: the task continues and closes the response.
-            task.uncancel()
+            task.uncancel()  # The task continues, and ends the response.
         except ConnectionError:
             log.debug("client_gone")
         finally:
@@ -53,6 +54,7 @@ class Streams:
     async def _write_chunks(
         self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, is_head_only: bool
     ) -> None:
+        """Send the head and the chunks. A failure of the source is logged, and aborts the connection."""
         await response.prepare(request)
         if request.method == "HEAD" or is_head_only:
             return
@@ -60,7 +62,7 @@ class Streams:
             async for chunk in body:
                 await self.write(response, chunk)
         except ConnectionError:
-            raise
+            raise  # The client disconnected: the source has not failed.
         except Exception as error:
             if isinstance(error, DashwrightError) and error.status != 500:
                 log.warning("stream_broken", error=error.message, code=error.code, **error.details)

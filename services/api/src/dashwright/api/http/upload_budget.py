@@ -30,6 +30,7 @@ class UploadBudget:
         network, reserved_bytes = client_network(address), 0
 
         def reserve_chunk(size: int) -> None:
+            """Reserve the bytes of the next chunk."""
             nonlocal reserved_bytes
             if self._reserved_by_network[network] + size > self._network_limit or self._reserved_by_network.total() + size > self._limit:
                 raise TooManyRequests("too many unauthenticated uploads in progress; retry later", retry_after=_RETRY_SECONDS)
