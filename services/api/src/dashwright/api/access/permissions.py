@@ -26,14 +26,14 @@ DEFAULT_RULES: Final[Rules] = (Rule(Level.EDIT, role=Role.EDITOR), Rule(Level.VI
 
 _NOT_FOUND_MESSAGES: Final[Mapping[Kind, str]] = {FOLDER: "folder not found", DASHBOARD: "Dashboard not found"}
 _HIDDEN_FOLDER: Final = Ancestor("", "", None)
-"""The source of rules that are inherited from a folder that the caller may not read."""
+"""The source, in responses, of rules that are inherited from a folder that the caller may not read."""
 _MAX_RULES: Final = 1000
 """Limit on the rules of one object."""
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveRule:
-    """A rule that applies to an object."""
+    """A rule that applies to an object: its own, an inherited or a default rule."""
 
     rule: Rule
     stored_rule: StoredRule | None  #: None for a default rule.
@@ -128,6 +128,7 @@ def check_rules(rules: Rules) -> None:
 def _effective_rules(
     view: AccessView, key: ObjectKey, ancestors: Sequence[Ancestor], rules_by_object: Mapping[ObjectKey, Sequence[StoredRule]]
 ) -> list[EffectiveRule]:
+    """Return the rules that apply to the object ``key``, in the order of ``list_rules``. ``ancestors`` are from the root downwards."""
     own_rules = rules_by_object.get(key)
     effective = [EffectiveRule(stored.rule, stored, is_inherited=False) for stored in own_rules or ()]
     if own_rules is None:
@@ -147,6 +148,7 @@ def _effective_rules(
 async def _replace_rules(
     connection: Connection, actor: Actor, kind: Kind, namespace: str, target: ProtectedObject, current_rules: Rules | None, new_rules: Rules
 ) -> None:
+    """Store the own rules of an object with an audit event, unless they are unchanged."""
     if current_rules is not None and set(current_rules) == set(new_rules):
         return
     await access.replace(connection, kind, namespace, target, new_rules)
@@ -155,6 +157,7 @@ async def _replace_rules(
 
 
 async def _get(connection: Connection, kind: Kind, namespace: str, name: str, numeric_id: int | None = None) -> ProtectedObject:
+    """Return an object by its name, or by its numeric id if that is given. Raises NotFound."""
     target = await access.find(connection, kind, namespace, name, numeric_id)
     if target is None:
         raise NotFound(_NOT_FOUND_MESSAGES[kind])
@@ -162,6 +165,7 @@ async def _get(connection: Connection, kind: Kind, namespace: str, name: str, nu
 
 
 def _require_permission(view: AccessView, verb: str, kind: Kind, target: ProtectedObject) -> None:
+    """Raise Forbidden if the caller may not ``read`` or ``write`` (the verb) the rules of an object."""
     action = f"{kind.area}.permissions:{verb}"
     if not view.may(action, kind, target.name, target.folder):
         raise permission_denied(action)
@@ -170,11 +174,15 @@ def _require_permission(view: AccessView, verb: str, kind: Kind, target: Protect
 async def _check_holders(connection: Connection, org_id: int, rules: Rules) -> None:
     """Raise BadRequest if a user or team of the rules does not belong to the organization."""
     user_ids = {rule.user_id for rule in rules if rule.user_id}
-    if user_ids and user_ids - await access.lock_members(connection, org_id, user_ids):
-        raise BadRequest("user not found")
+    if user_ids:
+        member_ids = await access.lock_members(connection, org_id, user_ids)
+        if user_ids - member_ids:
+            raise BadRequest("user not found")
     team_ids = {rule.team_id for rule in rules if rule.team_id}
-    if team_ids and team_ids - await access.lock_teams(connection, org_id, team_ids):
-        raise BadRequest("team not found")
+    if team_ids:
+        existing_team_ids = await access.lock_teams(connection, org_id, team_ids)
+        if team_ids - existing_team_ids:
+            raise BadRequest("team not found")
 
 
 def _holder(rule: Rule) -> str:

@@ -31,6 +31,7 @@ class AccessPolicy:
         if bypasses_rules(identity):
             return AccessView(identity)
         cached_tree = await self._tree_cache.get(namespace)
+        # All members of the identity on which a view depends, so that a change of rights leads to another view.
         key = (identity.uid, identity.role, identity.user_id, identity.teams, frozenset(identity.granted.items()))
         view = cached_tree.views.get(key)
         if view is None:

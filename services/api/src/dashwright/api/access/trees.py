@@ -32,9 +32,9 @@ class TreeCache:
         self._database = database
         self._feed = feed
         self._max_size = max_size
-        self._entries: OrderedDict[str, CachedTree] = OrderedDict()
-        self._size = 0
-        self._loads: SingleFlight[tuple[str, int], CachedTree] = SingleFlight()
+        self._entries: OrderedDict[str, CachedTree] = OrderedDict()  #: Trees by namespace, the least recently used first.
+        self._size = 0  #: Number of folders and rule lists in all entries.
+        self._loads: SingleFlight[tuple[str, int], CachedTree] = SingleFlight()  #: Running loads, by namespace and epoch.
         self.epoch = 0  #: Incremented by each invalidation; a tree whose loading began in an earlier epoch is not cached.
         feed.on_access_change(self.invalidate)
 
@@ -63,6 +63,7 @@ class TreeCache:
         return len(self._entries)
 
     async def _load_cached(self, namespace: str, epoch: int) -> CachedTree:
+        """Load the tree of a namespace, and cache it if nothing was invalidated since ``epoch``."""
         cached = await self._load(namespace)
         if epoch == self.epoch and self._feed.is_listening:
             self._evict(namespace)

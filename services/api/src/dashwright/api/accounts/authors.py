@@ -13,6 +13,7 @@ _NO_MAIL_DOMAIN: Final = "users.noreply.dashwright.invalid"
 """Domain of generated e-mail addresses, for callers without an address. The top-level domain ``invalid`` never receives mail."""
 
 _EMAIL: Final = re.compile(r"[^\s<>@\x00-\x20\x7f]+@[^\s<>@\x00-\x20\x7f]+")
+"""E-mail addresses that git can store: without blanks, control characters and angle brackets."""
 _INVALID_IN_NAMES: Final = re.compile(r"[\x00-\x20\x7f<>]+")
 _MAX_LENGTH: Final = 200
 """Limit on the characters of a name, and of an e-mail address."""
@@ -41,7 +42,8 @@ async def author_of(database: Database, caller: Identity, clock: Clock) -> Commi
 
 def _plain_name(name: str) -> str:
     """Return a name without characters that git cannot store, and without characters at its ends that git would strip."""
-    return _INVALID_IN_NAMES.sub(" ", name)[:_MAX_LENGTH].strip(" .,:;\"'\\")
+    stripped_by_git = " .,:;\"'\\"
+    return _INVALID_IN_NAMES.sub(" ", name)[:_MAX_LENGTH].strip(stripped_by_git)
 
 
 def _local_part(uid: str) -> str:

@@ -15,6 +15,7 @@ from dashwright.common.identity import Identity
 from dashwright.common.stores import data_sources
 
 UPDATE: Final = "permission.update"
+"""The audit event of changed grants."""
 
 
 class Grants:
@@ -41,13 +42,15 @@ class Grants:
         Forbidden if the caller lacks a grant that is added or removed, and BadRequest for an unknown data source.
         """
         async with self._transactions.invalidating(f"user:{account_id}") as connection:
-            if not await grants.lock(connection, account_id, org_id):
+            account_exists = await grants.lock(connection, account_id, org_id)
+            if not account_exists:
                 raise unknown_account
             new_grants = sorted({await _with_uid(connection, org_id, grant) for grant in requested_grants})
             # Stored grants of unknown actions permit nothing, so any caller may remove them.
             stored_grants = await grants.of_account(connection, account_id, org_id)
             current_grants = {grant for grant in stored_grants if grant.action in ACTIONS}
-            if forbidden_grants := unassignable_grants(caller, sorted(current_grants.symmetric_difference(new_grants))):
+            changed_grants = sorted(current_grants.symmetric_difference(new_grants))
+            if forbidden_grants := unassignable_grants(caller, changed_grants):
                 action, scope = forbidden_grants[0]
                 raise Forbidden(f"You do not hold {action} on {scope} yourself, and so can neither grant nor revoke it")
             await grants.replace(connection, account_id, org_id, new_grants, actor=actor.uid)
@@ -56,6 +59,7 @@ class Grants:
 
 
 async def _with_uid(connection: Connection, org_id: int, grant: Grant) -> Grant:
+    """Return a grant on a data source by id or name as one by uid, and other grants unchanged. Raises BadRequest."""
     source_id, name = data_source_alias(grant.scope)
     if source_id is None and name is None:
         return grant

@@ -11,6 +11,7 @@ from dashwright.common.identity import Identity, Role, org_of
 from dashwright.common.kinds.registry import FOLDER
 
 _SET_RULES_ACTION: Final = f"{FOLDER.area}.permissions:write"
+"""The action of setting access rules. On all scopes, it gives a caller the means to get every right that rules can give."""
 
 
 async def require_permissions_of(connection: Connection, caller: Identity, account_id: int) -> None:
@@ -50,5 +51,6 @@ async def _permissions_by_org(connection: Connection, caller: Identity) -> Scope
 
 
 def _require_all(caller_permissions: ScopesByOrganization, required_permissions: ScopesByOrganization) -> None:
+    """Raise Forbidden with the first required permission that the caller lacks."""
     if (missing := first_missing_grant(caller_permissions, required_permissions)) is not None:
         raise permission_denied(missing.action)

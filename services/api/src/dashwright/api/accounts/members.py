@@ -15,6 +15,7 @@ from dashwright.common.identity import Identity, Role
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.stores import quotas
 
+# Audit events.
 ADD: Final = "org.user.add"
 UPDATE: Final = "org.user.update"
 REMOVE: Final = "org.user.remove"
@@ -49,9 +50,11 @@ class Members:
                 raise already_member
             await quotas.reserve(connection, self._quota_rules, *claims)
             # Organization and user are locked until the commit, since either may be removed concurrently.
-            if not await orgs.lock(connection, org_id):
+            organization_exists = await orgs.lock(connection, org_id)
+            if not organization_exists:
                 raise not_found()
-            if not await persons.lock(connection, person.id):
+            user_exists = await persons.lock(connection, person.id)
+            if not user_exists:
                 raise user_not_found()
             await members.insert(connection, org_id, person.id, role, exists_error=already_member)
             await audit.record(connection, actor, ADD, f"user:{person.id}", org_id=org_id, details={"role": role.value})
@@ -87,7 +90,7 @@ class Members:
     async def _member_transaction(self, caller: Identity, org_id: int, user_id: int) -> AsyncIterator[tuple[Connection, Role]]:
         """Open a transaction that changes a member, and yield it with their role. Raises Forbidden and NotFound."""
         async with self._transactions.invalidating(f"user:{user_id}") as connection:
-            # Otherwise two concurrent transactions could remove the last two Admins, since each would still read the other Admin.
+            # Without the lock, two concurrent transactions could remove the last two Admins: each would still read the other Admin.
             await members.lock_admins(connection)
             role = await members.role(connection, org_id, user_id)
             if role is None:
@@ -102,5 +105,6 @@ def user_not_found() -> NotFound:
 
 
 def _check_role(caller: Identity, role: Role) -> None:
+    """Raise Forbidden for a role above the caller's."""
     if not may_assign(caller, role):
         raise Forbidden("Cannot assign a role higher than user's role")

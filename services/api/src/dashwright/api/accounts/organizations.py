@@ -11,6 +11,7 @@ from dashwright.common.identity import CallerType, Identity, Role, namespace_of
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.stores import hooks, jobs, quotas, resources
 
+# Audit events.
 CREATE: Final = "org.create"
 UPDATE: Final = "org.update"
 UPDATE_ADDRESS: Final = "org.address.update"
@@ -45,6 +46,7 @@ class Organizations:
 
     async def rename(self, actor: Actor, org_id: int, name: str) -> None:
         """Change the name. Raises NotFound, and BadRequest for a name that is in use."""
+        # Identities contain neither the name nor the address of an organization, so none is invalidated.
         async with self._transactions.invalidating() as connection:
             if not await orgs.rename(connection, org_id, name, taken_error=BadRequest(_NAME_TAKEN)):
                 raise not_found()

@@ -13,9 +13,11 @@ from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
 
 UPDATE: Final = "preferences.update"
+"""The audit event of changed preferences."""
 
 THEMES: Final = ("light", "dark", "system")
 _SPECIAL_ZONES: Final = frozenset({"utc", "browser"})
+"""Time zones of Grafana that the tz database does not have."""
 _EXTRA_NAMES: Final = ("language", "queryHistory", "navbar")
 """Names of the preferences that are stored together as JSON, without columns of their own."""
 
@@ -39,8 +41,10 @@ class PreferenceChanges:
         """
         await self._check_values(changes)
         async with self._database.transaction() as connection:
-            if owner.team_id and not await teams.lock(connection, owner.org_id, owner.team_id):
-                raise team_not_found()
+            if owner.team_id:
+                team_exists = await teams.lock(connection, owner.org_id, owner.team_id)
+                if not team_exists:
+                    raise team_not_found()
             await preferences.lock(connection, owner)
             current = await preferences.get(connection, owner) if keep_others else Preferences()
             home_dashboard_uid = await _home_dashboard_uid(connection, owner.org_id, changes, current.home_dashboard_uid)
@@ -57,6 +61,7 @@ class PreferenceChanges:
             await audit.record(connection, actor, UPDATE, _audit_target(owner), org_id=owner.org_id, details=details)
 
     async def _check_values(self, changes: Mapping[str, Any]) -> None:
+        """Raise BadRequest for an unknown theme or time zone."""
         if changes.get("theme") and changes["theme"] not in THEMES:
             raise BadRequest(f"Invalid theme; give one of {', '.join(THEMES)}")
         zone = changes.get("timezone")
@@ -82,6 +87,7 @@ async def _home_dashboard_uid(connection: Connection, org_id: int, changes: Mapp
 
 
 def _audit_target(owner: PreferencesOwner) -> str:
+    """Return the name of an owner in the audit log."""
     if owner.user_id:
         return f"user:{owner.user_id}"
     return f"team:{owner.team_id}" if owner.team_id else f"org:{owner.org_id}"

@@ -31,6 +31,7 @@ from dashwright.common.stores.quotas import Claim
 
 log = structlog.get_logger()
 
+# Audit events.
 CREATE: Final = "service-account.create"
 UPDATE: Final = "service-account.update"
 DELETE: Final = "service-account.delete"
@@ -47,7 +48,7 @@ _MAX_LOGINS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccountChanges:
-    """The members of a service account to set. None keeps the current value, or sets the default for a new account."""
+    """The fields of a service account to set. None keeps the current value, or sets the default for a new account."""
 
     name: str | None = None
     role: str | None = None
@@ -124,7 +125,7 @@ class ServiceAccounts:
             if name is not None and await service_accounts.is_name_taken(connection, actor.org_id, name, except_id=account_id):
                 raise _name_in_use()
             await service_accounts.change(connection, actor.org_id, account_id, name=name, role=role, is_disabled=changes.is_disabled)
-            requested_values = {"name": name, "role": role and role.value, "isDisabled": changes.is_disabled}
+            requested_values = {"name": name, "role": None if role is None else role.value, "isDisabled": changes.is_disabled}
             details = {member: value for member, value in requested_values.items() if value is not None}
             await audit.record(connection, actor, UPDATE, _audit_target(account_id), org_id=actor.org_id, details=details)
             return await _get(connection, actor.org_id, account_id)
@@ -203,6 +204,7 @@ class ServiceAccounts:
         return KeyMigration(len(legacy_keys), failed)
 
     async def _insert_account(self, connection: Connection, org_id: int, name: str, role: Role, *, is_disabled: bool) -> int:
+        """Insert an account with an unused login that is derived from its name. Return its id. Raises BadRequest for a used name."""
         await service_accounts.lock_names(connection, org_id)
         if await service_accounts.is_name_taken(connection, org_id, name):
             raise _name_in_use()
@@ -248,6 +250,7 @@ def unknown_account() -> NotFound:
 
 
 async def _get(connection: Connection, org_id: int, account_id: int) -> StoredServiceAccount:
+    """Return an account. Raises NotFound."""
     account = await service_accounts.find(connection, org_id, account_id)
     if account is None:
         raise unknown_account()
@@ -264,6 +267,7 @@ def _numbered_login(first_login: str, number: int) -> str:
 
 
 def _valid_name(name: str) -> str:
+    """Return a name of an account or token. Raises BadRequest for an empty or too long one."""
     if not name.strip():
         raise BadRequest("Bad request data")
     if len(name) > MAX_NAME_LENGTH:
@@ -282,6 +286,7 @@ def _assignable_role(caller: Identity, role_name: str) -> Role:
 
 
 def _check_role(caller: Identity, role: Role) -> None:
+    """Raise Forbidden for a role above the caller's."""
     if not may_assign(caller, role):
         raise Forbidden("can not assign a role higher than user's role", message_id="serviceaccounts.ErrRoleForbidden")
 

@@ -10,6 +10,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
 from dashwright.common.identity import Identity
 
+# Audit events.
 CREATE: Final = "team.create"
 UPDATE: Final = "team.update"
 DELETE: Final = "team.delete"
@@ -112,5 +113,7 @@ def _audit_target(team_id: int) -> str:
 
 
 async def _lock(connection: Connection, org_id: int, team_id: int) -> None:
-    if not await teams.lock(connection, org_id, team_id):
+    """Lock a team until the end of the transaction. Raises NotFound."""
+    team_exists = await teams.lock(connection, org_id, team_id)
+    if not team_exists:
         raise not_found()

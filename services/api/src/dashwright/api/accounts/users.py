@@ -21,6 +21,7 @@ from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.password_policy import MAX_PASSWORD_BYTES, PasswordPolicy
 from dashwright.common.stores import quotas
 
+# Audit events.
 CREATE: Final = "user.create"
 UPDATE: Final = "user.update"
 PASSWORD: Final = "user.password.update"  # noqa: S105
@@ -99,7 +100,8 @@ class Users:
             if await persons.is_taken(connection, new_user.login, new_user.email):
                 raise name_in_use
             # Locked until the commit, since the organization may be removed concurrently.
-            if not await orgs.lock(connection, new_user.org_id):
+            organization_exists = await orgs.lock(connection, new_user.org_id)
+            if not organization_exists:
                 raise _unknown_organization()
             user_id, uid = await persons.insert(
                 connection,
@@ -180,7 +182,7 @@ class Users:
             await audit.record(connection, actor, DELETE, f"user:{user_id}", org_id=None, details=details)
 
     async def log_out(self, actor: Actor, caller: Identity, user_id: int) -> None:
-        """Make every gateway authenticate the user again; there are no sessions to end. Raises NotFound."""
+        """Make every gateway authenticate the user again. Dashwright has no sessions that could be ended. Raises NotFound."""
         async with self._transactions.invalidating(f"user:{user_id}") as connection:
             if await persons.get(connection, user_id) is None:
                 raise not_found()
@@ -199,7 +201,7 @@ class Users:
     async def _admin_transaction(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
         """Open a transaction that may remove an admin. Raises NotFound, and Forbidden for a server admin with more permissions."""
         async with self._transactions.invalidating(f"user:{user_id}") as connection:
-            # Otherwise two concurrent transactions could remove the last two admins, since each would still read the other admin.
+            # Without the lock, two concurrent transactions could remove the last two admins: each would still read the other admin.
             await members.lock_admins(connection)
             user = await persons.get(connection, user_id)
             if user is None:

@@ -56,7 +56,7 @@ class Authentication:
         self.authenticator = SchemeAuthenticator({"basic": basic, "bearer": bearer}, accounts, self.identity_cache, self.last_use_times)
 
     async def start(self) -> None:
-        """Start listening for changed rights, and wait up to 5 seconds for the connection. Identities are not cached before that."""
+        """Start listening for changed rights, and wait up to 5 seconds for the connection. Identities are cached only from then on."""
         listening = asyncio.Event()
 
         def resume() -> None:
@@ -77,4 +77,5 @@ class Authentication:
 
 
 def _is_never_weak(_password: str, _login: str) -> bool:
+    """Return False, for a server that no other machine can reach or that may have weak passwords."""
     return False

@@ -22,9 +22,11 @@ from dashwright.common.single_flight import SingleFlight
 log = structlog.get_logger()
 
 _TOKEN_LOGIN: Final = "api_key"  # noqa: S105
+"""The login with which Grafana's clients send a token in place of a password."""
 _VERIFIED_TTL_SECONDS: Final = 300.0
 """Seconds after the last use of a verified password during which it is not hashed again."""
 _MAX_CACHED_PASSWORDS: Final = 4096
+"""Limit on the entries of each cache."""
 _MUST_CHANGE: Final = (
     "This password is too weak for a server that other hosts can reach; set another by PUT /api/user/password "
     '{"oldPassword": …, "newPassword": …}, and log in with that'
@@ -150,7 +152,7 @@ class BasicAuthenticator:
         client_digest = self._digests.digest(f"{client_network(credentials.address)} {login}:{password}")
         # Login and e-mail of one account share their failures. Otherwise a client could guess twice as often by using both.
         throttled_login = login if account is None else account.login
-        # At other addresses the throttle applies even to a cached password. Otherwise a password in use could be guessed there.
+        # At addresses that have not used it, the throttle applies even to a cached password: it could be guessed from there.
         is_cached = account is not None and self._use_cached_verification(account, password_digest)
         if not is_cached or not self._may_log_in_from(throttled_login, credentials.address, client_digest):
             password_hash = None if account is None else account.password_hash
@@ -174,14 +176,19 @@ class BasicAuthenticator:
         return True
 
     def _may_log_in_from(self, login: str, address: str, client_digest: bytes) -> bool:
+        """Return whether a cached password is accepted at an address: it is not blocked, or it used this password recently."""
         return not self._throttle.is_blocked(login, address) or client_digest in self._accepted_clients
 
     async def _verify_throttled(self, account: Account | None, login: str, password: str, address: str, password_digest: bytes) -> bool:
-        """Verify a password, and count the failures of the login and address. Raises TooManyRequests."""
+        """Return whether a password is correct, and count a failure of the login and address. Raises TooManyRequests and Unavailable.
+
+        A blocked login takes the same time as a wrong password.
+        """
         is_suspect = self._throttle.is_suspect(address)
         is_blocked = self._throttle.is_blocked(login, address)
         # Counted as a failure before the check: otherwise concurrent guesses would all pass the throttle.
         failures = None if is_blocked else self._throttle.record_failure(login, address)
+        # For None, a hash is computed, too, but no password is correct.
         usable_account = None if account is None or account.is_disabled or is_blocked else account
         try:
             is_correct = await self._verify(usable_account, password, password_digest, is_suspect=is_suspect)

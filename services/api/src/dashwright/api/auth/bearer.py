@@ -26,6 +26,7 @@ _UNKNOWN_TTL_SECONDS: Final = 60.0
 """Seconds for which an unknown credential is refused without a query."""
 
 _MAX_CACHED_CREDENTIALS: Final = 4096
+"""Limit on the known, and on the unknown credentials in the cache."""
 
 
 class Key(Protocol):
@@ -81,6 +82,7 @@ class BearerAuthenticator:
         self._identity_cache = identity_cache
         self._clock = clock
         self._digests = Digests()
+        #: Hashes of credentials with a stored key, by digest of the credential.
         self._known_hashes: TTLCache[bytes, str] = TTLCache(_MAX_CACHED_CREDENTIALS, _HASH_TTL_SECONDS)
         #: Epochs of the identity cache in which a lookup found no key, by digest of the credential.
         self._unknown_at_epoch: TTLCache[bytes, int] = TTLCache(_MAX_CACHED_CREDENTIALS, _UNKNOWN_TTL_SECONDS)
@@ -105,10 +107,11 @@ class BearerAuthenticator:
             self._throttle.record_address_failure(address)
             log.info("token_unknown", address=address)
             raise _invalid_key_error()
-        self._known_hashes[digest] = secret_hash
+        self._known_hashes[digest] = secret_hash  # Stored again at each use, which extends its time in the cache.
         return self._usable_holder(key, org_id)
 
     async def _hash(self, material: Material, digest: bytes, address: str) -> str:
+        """Return the hash of a credential, which concurrent requests compute only once. Raises TooManyRequests."""
         if self._throttle.is_address_blocked(address):
             raise TooManyRequests("Too many unknown tokens came from this address; try again in some minutes", retry_after=60)
         is_suspect = self._throttle.is_suspect(address)
@@ -117,6 +120,7 @@ class BearerAuthenticator:
         )
 
     async def _find(self, material: Material, secret_hash: str) -> Key | None:
+        """Return the stored key with this hash, or None."""
         if isinstance(material, LegacyKeyMaterial):
             key = await self._keys.by_name(material.org_id, material.name)
         else:

@@ -35,7 +35,7 @@ class BoundedThreads:
         if self._pending >= self._max_pending or (is_suspect and self._pending_of_suspects >= self._max_pending_of_suspects):
             raise TooManyRequests(f"Too many {self._items} are being checked concurrently; try again in a moment", retry_after=1)
         self._pending += 1
-        self._pending_of_suspects += is_suspect
+        self._pending_of_suspects += is_suspect  # True counts as 1.
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, task)
         finally:

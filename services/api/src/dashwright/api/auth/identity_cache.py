@@ -18,6 +18,7 @@ ALL_SUBJECTS: Final = "all"
 
 _MAX_ENTRIES: Final = 10_000
 _TTL_SECONDS: Final = 5.0
+"""Seconds for which an identity is cached: an invalidation that is never received has an effect after this time."""
 
 
 class Digests:
@@ -42,6 +43,8 @@ class IdentityInvalidation(Protocol):
 
 
 class _Entry(NamedTuple):
+    """A cached identity."""
+
     expires_at: float  #: Expiry of the entry, by the monotonic clock in seconds.
     identity: Identity
     subjects: tuple[str, ...]  #: Subjects whose invalidation discards the entry.
@@ -84,7 +87,7 @@ class IdentityCache:
         if epoch != self.epoch or not self.is_listening:
             return
         if len(self._entries) >= self._size:
-            self.discard(next(iter(self._entries)))
+            self.discard(next(iter(self._entries)))  # The oldest entry, which expires first.
         subjects = _subjects(identity)
         self._entries[digest] = _Entry(self._monotonic() + self._ttl_seconds, identity, subjects)
         for subject in subjects:
@@ -142,6 +145,7 @@ class IdentityCache:
             callback(subject)
 
     def _unexpired(self, digest: bytes) -> Identity | None:
+        """Return the identity of a digest, or None if its entry is missing, or the entry or the key itself has expired."""
         entry = self._entries.get(digest)
         if entry is None:
             return None
@@ -154,6 +158,7 @@ class IdentityCache:
 
 
 def _subjects(identity: Identity) -> tuple[str, ...]:
+    """Return the subjects whose invalidation discards an identity."""
     subjects = [f"org:{identity.org_id}"]
     if identity.user_id:
         subjects.append(f"user:{identity.user_id}")

@@ -21,10 +21,12 @@ MAX_CREDENTIAL_LENGTH: Final = 1024
 _TOKEN_PREFIX: Final = "glsa"  # noqa: S105
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 _SECRET_LENGTH: Final = 32
+# Grafana's settings for stored hashes: keys and passwords of imported databases must remain valid.
 _PBKDF2_ROUNDS: Final = 10_000
 _HASH_BYTES: Final = 50
 _HASH_PATTERN: Final = re.compile(r"[0-9a-f]{100}")
 _ORG_ID_BOUND: Final = 2**63
+"""The organization id of a key is a signed 64-bit integer, which is less than this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ def is_secret_hash(value: str) -> bool:
 
 
 def _parse_token(credential: str) -> TokenMaterial | None:
+    """Return a token, or None if the format or the checksum is wrong."""
     parts = credential.split("_")
     if len(parts) != 3 or "\0" in credential:
         return None
@@ -97,6 +100,7 @@ def _parse_token(credential: str) -> TokenMaterial | None:
 
 
 def _parse_legacy_key(credential: str) -> LegacyKeyMaterial | None:
+    """Return a legacy key, or None if the format is wrong."""
     try:
         members = orjson.loads(base64.b64decode(credential, validate=True))
     except ValueError:  # invalid Base64 or JSON
@@ -107,7 +111,7 @@ def _parse_legacy_key(credential: str) -> LegacyKeyMaterial | None:
     if (
         not _is_usable_string(secret)
         or not _is_usable_string(name)
-        or type(org_id) is not int
+        or type(org_id) is not int  # Excludes booleans, which are instances of int.
         or not -_ORG_ID_BOUND <= org_id < _ORG_ID_BOUND
     ):
         return None
@@ -115,4 +119,5 @@ def _parse_legacy_key(credential: str) -> LegacyKeyMaterial | None:
 
 
 def _is_usable_string(value: object) -> TypeGuard[str]:
+    """Return whether a value is a string that is not empty and has no NUL character, which PostgreSQL refuses."""
     return isinstance(value, str) and value != "" and "\0" not in value

@@ -74,6 +74,8 @@ class LoginThrottle:
 
 
 class _Window(NamedTuple):
+    """The failures of one key since its first failure."""
+
     ends_at: float  #: By the monotonic clock, in seconds.
     failures: int
 
@@ -81,7 +83,7 @@ class _Window(NamedTuple):
 class _FailureWindows(Generic[Key]):
     """Failure counts by key, each in a fixed window that starts with its first failure.
 
-    The oldest window is evicted when there are more than ``size``.
+    The oldest window is evicted before there are more than ``size``.
     """
 
     def __init__(self, size: int, window_seconds: float, monotonic: Callable[[], float]) -> None:
@@ -91,6 +93,7 @@ class _FailureWindows(Generic[Key]):
         self._windows: OrderedDict[Key, _Window] = OrderedDict()
 
     def count(self, key: Key) -> int:
+        """Return the failures in the current window of a key."""
         window = self._windows.get(key)
         if window is None:
             return 0
@@ -100,6 +103,7 @@ class _FailureWindows(Generic[Key]):
         return window.failures
 
     def increment(self, key: Key) -> int:
+        """Count a failure, and return the failures in the window."""
         count = self.count(key) + 1
         if count > 1:
             self._windows[key] = self._windows[key]._replace(failures=count)
@@ -110,6 +114,7 @@ class _FailureWindows(Generic[Key]):
         return 1
 
     def decrement(self, key: Key) -> None:
+        """Remove a failure, and the window without failures."""
         count = self.count(key) - 1
         if count > 0:
             self._windows[key] = self._windows[key]._replace(failures=count)
@@ -117,8 +122,10 @@ class _FailureWindows(Generic[Key]):
             self.clear(key)
 
     def clear(self, key: Key) -> None:
+        """Remove all failures of a key."""
         self._windows.pop(key, None)
 
 
 def _login_and_network(login: str, address: str) -> tuple[str, str]:
+    """Return the key of the failures of a login from an address."""
     return login.lower(), client_network(address)

@@ -60,6 +60,7 @@ def _dummy_hash() -> str:
 
 
 def _verify(stored_hash: str | None, salt: str | None, password: str, dummy_hash: str) -> bool:
+    """Return whether a password matches a stored hash, in the same time for every stored hash, and for None."""
     is_imported = stored_hash is not None and salt is not None and key_material.is_secret_hash(stored_hash)
     is_argon2 = stored_hash is not None and stored_hash.startswith("$argon2")
     # Both hashes are computed before one is chosen: the time must not depend on the algorithm of the stored hash.

@@ -41,6 +41,7 @@ class SchemeAuthenticator:
         self._identity_cache = identity_cache
         self._observer = observer
         self._digests = Digests()
+        #: Running lookups, by digest of the credentials and by epoch of the cache.
         self._lookups: SingleFlight[tuple[bytes, int], Identity] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
@@ -73,6 +74,7 @@ class SchemeAuthenticator:
         return cached or await self._look_up(digest, lambda: self._organization_identities.identity_in(identity, org_id))
 
     async def _identify(self, scheme: Scheme, digest: bytes, credentials: Credentials, org_id: int | None) -> Identity:
+        """Return the caller that a scheme identifies, and notify the observer."""
         identity = await self._look_up(digest, lambda: scheme.identify(credentials, org_id))
         if self._observer is not None:
             self._observer.record(identity)
@@ -84,7 +86,7 @@ class SchemeAuthenticator:
         try:
             identity = await lookup()
         except Unauthorized:
-            # Otherwise this caller could be accepted from the cache again during an outage.
+            # A stale entry would be accepted again during an outage of the database.
             self._identity_cache.discard(digest)
             raise
         except Unavailable:
