@@ -12,7 +12,7 @@ from dashwright.common.batch_results.lines import Line, parse_line
 
 #: Size of the lines after which a record batch of Arrow ends, in bytes.
 _RECORD_BATCH_BYTES: Final = 1 << 20
-#: Maximum size of a result, in bytes. A column has its values in memory as a whole.
+#: Maximum size of a result, in bytes. Arrow needs each result as a whole in memory, unlike NDJSON.
 MAX_RESULT_BYTES: Final = 16 << 20
 
 _SCHEMA: Final = nanoarrow.c_schema(
@@ -32,7 +32,8 @@ _SCHEMA: Final = nanoarrow.c_schema(
 async def arrow_stream(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the IPC stream of the NDJSON lines in ``parts``.
 
-    A part ends with a newline only if a line ends with it. A result over ``MAX_RESULT_BYTES`` is null and has an error.
+    A line consists of one or more parts, and only its last part ends with a newline. A result over ``MAX_RESULT_BYTES`` is null and has
+    an error.
     """
     sink = _Sink()
     writer = StreamWriter.from_writable(sink)
@@ -41,7 +42,7 @@ async def arrow_stream(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     line_bytes = record_batch_bytes = 0
     async for part in parts:
         line_bytes += len(part)
-        # The result is the last member of a line. One that is too long becomes null, so the rest of its line is not needed.
+        # The result is the last member of a line. A result that is too long becomes null, so the end of its line is not needed.
         if len(line) <= MAX_RESULT_BYTES:
             line += part
         if not part.endswith(b"\n"):
@@ -79,6 +80,7 @@ class _Sink:
 
 
 def _row(line: bytes, line_bytes: int) -> Line:
+    """Return the parsed line, without a result that is too long. ``line_bytes`` is its size before it was shortened."""
     row = parse_line(line)
     if row.result is None or line_bytes <= MAX_RESULT_BYTES:
         return row
@@ -87,6 +89,7 @@ def _row(line: bytes, line_bytes: int) -> Line:
 
 
 def _record_batch(rows: Sequence[Line]) -> Any:
+    """Return a record batch of Arrow with these rows. The buffer None means that no value of a column is null."""
     ids = [row.id.encode() for row in rows]
     states = [row.state.encode() for row in rows]
     errors = [None if row.error is None else row.error.encode() for row in rows]
@@ -97,7 +100,7 @@ def _record_batch(rows: Sequence[Line]) -> Any:
 
 
 def _strings(values: Sequence[bytes | None]) -> Any:
-    """Return a column of strings."""
+    """Return a column of strings in the layout of Arrow: a bitmap of the values that are not null, end offsets, and the joined data."""
     offsets = array("i", [0])
     validity = bytearray((len(values) + 7) // 8)
     end = 0

@@ -39,6 +39,7 @@ class Batches:
         """Return at most ``limit`` items from the index ``first`` on. Raises NotFound for an unknown batch."""
         async with self._database.connection() as connection:
             batch = await resources.get(connection, BATCH, namespace, name)
+            # The item beyond the limit shows whether there is a next page, and where it begins.
             items = await batches.list_items(connection, batch.uid, first=first, limit=limit + 1, state=state)
         return ItemPage(items[:limit], items[limit].index if len(items) > limit else None)
 
@@ -83,7 +84,7 @@ class Batches:
                 raise Conflict("the batch is being stopped; retry its items after it has ended", retry_after=1)
             retried = await batches.retry(connection, batch.uid, states=[state.value for state in states], ids=ids)
             if retried:
-                # A client that waits for the end of the retry must not see the former end and its counts.
+                # A client that waits for the end of the retry must not see the former end and its counts, so both are updated here.
                 _, batch = await lock_batch(connection, namespace, name)
                 await resources.update_status(connection, BATCH, namespace, name, BatchStatus, partial(_set_unfinished, batch))
                 await _audit(connection, actor, "retry", name)
@@ -92,11 +93,13 @@ class Batches:
 
 
 def _set_closed(status: BatchStatus, _: StoredObject) -> None:
+    """Set the state of a batch that accepts no more items."""
     if status.state is BatchState.OPEN:
         status.state = BatchState.RUNNING
 
 
 def _set_unfinished(batch: StoredBatch, status: BatchStatus, _: StoredObject) -> None:
+    """Set the status of a batch some of whose items are pending again."""
     status.finished, status.counts, status.progress = None, batch.counts, batch.progress
     if status.state is not BatchState.OPEN:
         status.state = BatchState.RUNNING

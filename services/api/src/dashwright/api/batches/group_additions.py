@@ -39,7 +39,7 @@ class Addition:
     trace: str | None  #: W3C traceparent.
 
 
-#: The verdicts on the items of an addition, or the reason why none of them is stored.
+#: The verdicts on the items of an addition, or the error with which the addition as a whole is refused.
 _Result = Sequence[ItemVerdict] | DashwrightError
 
 
@@ -66,6 +66,7 @@ class GroupAdditions:
         return result
 
     async def _commit(self, group: Sequence[Addition]) -> Sequence[_Result]:
+        """Store a group of additions, in one transaction or more for each batch. Return the results in the order of the group."""
         results: dict[int, _Result] = {}
         for positions in _group_by_transaction(group):
             additions = [group[position] for position in positions]
@@ -77,7 +78,7 @@ class GroupAdditions:
         return [results[position] for position in range(len(group))]
 
     async def _commit_batch(self, additions: Sequence[Addition]) -> Sequence[_Result]:
-        """Add the items of several messages to their common batch."""
+        """Add the items of several messages to their common batch, in one transaction, and return a result for each message."""
         namespace, name = additions[0].namespace, additions[0].batch
         async with self._database.transaction() as connection:
             stored_object, batch = await lock_batch(connection, namespace, name)
@@ -118,7 +119,7 @@ def _group_by_transaction(group: Sequence[Addition]) -> Sequence[Sequence[int]]:
         key = (addition.namespace, addition.batch)
         positions, count = open_transactions.get(key, ([], 0))
         if not positions:
-            transactions.append(positions)
+            transactions.append(positions)  # The same list as in ``open_transactions``, which is extended later.
         positions.append(position)
         count += len(addition.items)
         open_transactions[key] = (positions, count) if count < _MAX_ITEMS else ([], 0)
@@ -126,6 +127,7 @@ def _group_by_transaction(group: Sequence[Addition]) -> Sequence[Sequence[int]]:
 
 
 async def _audit(connection: Connection, additions: Sequence[Addition]) -> None:
+    """Record an audit event for each addition."""
     action = event_of(BATCH, SUBMIT_VERB)
     events = [
         audit.Event(addition.actor, action, subject_of(BATCH, addition.batch), status=202, org_id=addition.actor.org_id)

@@ -22,7 +22,7 @@ class ItemChecks:
         self._repositories = repositories
         self._caller = caller
         self._namespace = namespace
-        #: By kind: why the caller may not submit items of the kind, or None.
+        #: Why the caller may not submit items of a kind, by kind; None if they may.
         self._faults_of_kinds = {name: batch_items.missing_permission(kind, caller) for name, kind in batch_items.KINDS.items()}
 
     async def check(self, items: Sequence[CheckedItem | RefusedItem]) -> Sequence[CheckedItem | RefusedItem]:
@@ -46,6 +46,7 @@ class ItemChecks:
         return checked_items
 
     def _check_permission(self, item: CheckedItem | RefusedItem) -> CheckedItem | RefusedItem:
+        """Return the item, or a refused one if the caller may not submit items of its kind."""
         if isinstance(item, CheckedItem) and (fault := self._faults_of_kinds[item.kind]) is not None:
             return RefusedItem(item.id, fault)
         return item
@@ -61,4 +62,5 @@ class ItemChecks:
 
 
 def _sentence(error: DashwrightError) -> str:
+    """Return the causes of an error as a sentence, or its message if it has no causes."""
     return sentence(error.causes) if error.causes else error.message

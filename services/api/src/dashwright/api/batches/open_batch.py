@@ -18,10 +18,10 @@ from dashwright.common.stores.resources import StoredObject
 class Capacity:
     """The number of items that a batch and its organization can accept."""
 
-    free_in_batch: int
-    max_items: int
+    free_in_batch: int  #: Number of items that the batch can still accept; negative if its limit was reduced.
+    max_items: int  #: Limit on the items of a batch.
     waiting: int  #: Waiting jobs and pending items of the organization.
-    max_waiting: int
+    max_waiting: int  #: Limit on ``waiting``.
 
     def waiting_error(self, added: int) -> TooManyWaitingJobs | None:
         """Return the error of an organization that would have too many waiting jobs with ``added`` items, or None."""
@@ -38,9 +38,10 @@ class Capacity:
     def allowance(self) -> Allowance:
         """The items that both the batch and the organization can accept."""
         free = max(0, self.max_waiting - self.waiting)
-        # One item more than ``free`` is always too many, so the error is None only for the type checker.
-        if self.free_in_batch <= free or (error := self.waiting_error(free + 1)) is None:
+        if self.free_in_batch <= free:
             return self.batch_allowance
+        error = self.waiting_error(free + 1)
+        assert error is not None, "one item more than the free ones is too many"
         return Allowance(free, error.message)
 
 

@@ -12,8 +12,8 @@ from dashwright.common.stores.batches import KnownItem, NewItem
 class Allowance:
     """The number of items that can be added, and the message with which further items are refused."""
 
-    free: int
-    message: str
+    free: int  #: Number of items.
+    message: str  #: Message of the verdict on each further item.
 
 
 def refusal(position: int, item_id: str | None, message: str) -> ItemVerdict:
@@ -32,7 +32,7 @@ class AdditionPlan:
         self.new_items: list[NewItem] = []
 
     def count_new(self, items: Sequence[NewItem | RefusedItem]) -> int:
-        """Return how many of the items are new."""
+        """Return how many of the items have an id that is new in the batch and in this plan."""
         return len({item.id for item in items if isinstance(item, NewItem) and item.id not in self._known})
 
     def decide(self, items: Sequence[NewItem | RefusedItem], *, first_position: int = 0) -> Sequence[ItemVerdict]:

@@ -37,7 +37,7 @@ class BatchResults:
 
 
 async def _chunks(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield parts joined to chunks."""
+    """Yield the parts, joined to chunks of at least ``_CHUNK_BYTES``."""
     pending: list[bytes] = []
     size = 0
     async for part in parts:
@@ -52,6 +52,7 @@ async def _chunks(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _preceded(first: bytes, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield a chunk that was read before, and then the remaining chunks."""
     yield first
     async for chunk in chunks:
         yield chunk

@@ -62,9 +62,9 @@ class ItemUploads:
     ) -> VerdictFile:
         """Add the items in the lines of a body to a batch, and return one line for each with its verdict.
 
-        Raises NotFound, Conflict for new items of a batch that accepts none, TooManyWaitingJobs if the organization has no room for a
-        single item, TooLarge for too many lines, and Unavailable without room for the verdicts. Items that were accepted before an error
-        are duplicates when they are sent again.
+        Raises NotFound, Conflict for new items of a batch that accepts none, TooManyWaitingJobs if the organization cannot accept a
+        single item, TooLarge for too many lines, and Unavailable if the disk is too full for the verdicts. Items that were accepted
+        before an error are duplicates when they are sent again.
         """
         upload = _Upload(self._database, self._repositories, self._limits, actor, caller, name, upload_options)
         try:
@@ -98,13 +98,13 @@ class _Upload:
         self._name = name
         self._options = upload_options
         self._reader = LineReader(max_bytes=MAX_ITEM_BYTES)
-        self._lines: list[Line] = []
-        self._line_bytes = 0
+        self._lines: list[Line] = []  #: Lines that were read, but whose items are not added yet.
+        self._line_bytes = 0  #: Size of these lines.
         self._added = 0  #: Number of new items that were added (in a dry run: that would be added).
-        self._counted_lines = 0
+        self._counted_lines = 0  #: Number of all lines that were read.
         self._decided = 0  #: Number of items with a verdict.
-        #: Why the batch accepted no new items when the upload began; None if it did. Items that the batch has are then reported as
-        #: duplicates, so that a request whose response was lost can be repeated.
+        #: Why the batch accepted no new items when the upload began, or None if it accepted them. With a conflict, items that the batch
+        #: has are still reported as duplicates, so that a request whose response was lost can be repeated.
         self._conflict: Conflict | None = None
         self._recognized = 0  #: Number of items that a batch with a ``_conflict`` has already.
         #: Why the batch accepts no further items, if it was closed or deleted during the upload.
@@ -112,7 +112,10 @@ class _Upload:
         self.verdicts = VerdictFile()
 
     async def begin(self) -> None:
-        """Check whether the batch accepts items, and record the request."""
+        """Find out whether the batch accepts items, and record the request if it does.
+
+        Raises NotFound, and TooManyWaitingJobs if the organization cannot accept a single item.
+        """
         async with self._database.transaction(dry_run=self._options.dry_run) as connection:
             stored_object, batch = await lock_batch(connection, self._namespace, self._name)
             try:
@@ -140,6 +143,7 @@ class _Upload:
         log.info("items_submitted", batch=self._name, namespace=self._namespace, lines=self._counted_lines, accepted=self._added)
 
     async def _extend(self, lines: Sequence[Line]) -> None:
+        """Take further lines, and add their items whenever there are enough for a transaction. Raises TooLarge for too many lines."""
         self._counted_lines += len(lines)
         if self._counted_lines > _MAX_LINES:
             raise TooLarge(f"the body has more than {_MAX_LINES:,} lines; send the rest in another request")
@@ -162,6 +166,7 @@ class _Upload:
         self.verdicts.write(verdicts)
 
     async def _add(self, items: Sequence[NewItem | RefusedItem]) -> Sequence[ItemVerdict]:
+        """Return the verdicts on items, after storing the accepted ones. All are refused if the batch was closed during the upload."""
         if self._conflict is not None:
             return await self._recognize(items, self._conflict)
         fault = self._fault
@@ -184,6 +189,7 @@ class _Upload:
         return plan.decide(items, first_position=self._decided)
 
     async def _commit(self, items: Sequence[NewItem | RefusedItem]) -> Sequence[ItemVerdict]:
+        """Store the accepted items in one transaction, and return all verdicts. Raises NotFound and Conflict."""
         new_items = [item for item in items if isinstance(item, NewItem)]
         # A dry run stores no items, so those of earlier calls are missing in the counts of the batch.
         offset = self._added if self._options.dry_run else 0
@@ -208,6 +214,7 @@ class _Upload:
 
 
 async def _read_items(lines: Sequence[Line]) -> Sequence[CheckedItem | RefusedItem]:
+    """Return the items of lines, and let other requests run in between."""
     items: list[CheckedItem | RefusedItem] = []
     for start in range(0, len(lines), _LINES_PER_TURN):
         items += [_read_item(line) for line in lines[start : start + _LINES_PER_TURN]]
@@ -216,7 +223,8 @@ async def _read_items(lines: Sequence[Line]) -> Sequence[CheckedItem | RefusedIt
 
 
 def _read_item(line: Line) -> CheckedItem | RefusedItem:
-    if line.data is None:
+    """Return the item of a line."""
+    if line.data is None:  # The reader does not keep the data of a line that is too long.
         return too_large()
     return read_line(line.data)
 

@@ -10,6 +10,7 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.models.batch import ItemVerdict
 
 _MAX_BUFFERED_BYTES: Final = 256 * 1024
+"""Size above which the file is on disk."""
 _CHUNK_BYTES: Final = 64 * 1024
 #: Level of the compression. The lines of a million verdicts are similar, and would fill the temporary directory of a container.
 _LEVEL: Final = 1
@@ -24,11 +25,11 @@ class VerdictFile:
         self._decompressor = zlib.decompressobj()
 
     def write(self, verdicts: Iterable[ItemVerdict]) -> None:
-        """Append verdicts. Raises Unavailable if there is no room on the disk."""
+        """Append verdicts. Raises Unavailable if the disk is full."""
         self._store(self._compressor.compress(b"".join(verdict.to_json() + b"\n" for verdict in verdicts)))
 
     def rewind(self) -> None:
-        """Begin to read. Raises Unavailable if there is no room on the disk."""
+        """End writing, and begin to read. Raises Unavailable if the disk is full."""
         self._store(self._compressor.flush())
         self._file.seek(0)
 
@@ -48,6 +49,7 @@ class VerdictFile:
         self._file.close()
 
     def _store(self, data: bytes) -> None:
+        """Append compressed data. Raises Unavailable if the disk or the quota is full."""
         try:
             self._file.write(data)
         except OSError as error:

@@ -14,6 +14,8 @@ _OVERHEAD_BYTES: Final = 700
 
 
 class _BufferedChange(NamedTuple):
+    """A change in the buffer."""
+
     stream_index: int
     change: Change
     size: int  #: Estimated memory, in bytes.
@@ -31,7 +33,7 @@ class ChangeBuffer:
         self.last_index = 0
         self._changes: deque[_BufferedChange] = deque()
         self._max_changes = max_changes
-        self._free_bytes = max_bytes
+        self._free_bytes = max_bytes  #: Bytes that further changes may take; negative only within ``append``.
 
     def clear(self) -> None:
         """Discard all changes. The next index is skipped, so that cursors at earlier indexes read from the database."""
@@ -60,4 +62,5 @@ class ChangeBuffer:
 
 
 def _state_size(state: ObjectState) -> int:
+    """Return the length of the strings of a state, as an estimate of its memory."""
     return len(state.metadata) + len(state.status or "") + len(state.labels)

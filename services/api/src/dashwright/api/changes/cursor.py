@@ -83,7 +83,11 @@ class Cursor:
         self._task: asyncio.Task[object] | None = None
 
     def start(self, version: int, index: int | None) -> None:
-        """Set the position. Pass None for ``index`` unless every change of the namespace above ``version`` has a higher index."""
+        """Set the position.
+
+        ``index`` may be given only if every change of the namespace above ``version`` has a higher index. With None, the cursor reads
+        the database first.
+        """
         self.version, self.index = version, index
 
     @property
@@ -122,7 +126,8 @@ class Cursor:
             return False
         if change.kind is self.kind and (self.name is None or change.name == self.name):
             return True
-        return change.changes_access and (self.kind.in_folder or self.kind.is_tree)
+        has_access_rules = self.kind.in_folder or self.kind.is_tree
+        return change.changes_access and has_access_rules
 
     async def wait(self) -> None:
         """Wait until the cursor is woken. Only a watcher that is caught up may wait."""

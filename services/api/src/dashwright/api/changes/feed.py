@@ -23,6 +23,7 @@ from dashwright.common.stores.changes import StreamName, stream_of
 log = structlog.get_logger()
 
 _ACCESS_PREFIX: Final = "access:"
+"""Prefix of the namespace in notifications of changed folders or access rules."""
 _STREAMS_BY_PAYLOAD: Final = {"resource": StreamName.OBJECTS, "job": StreamName.JOBS}
 
 _POLL_SECONDS: Final = 1.0
@@ -52,7 +53,7 @@ class Feed:
         self._watchers = WatchersByIdentity()
         self._exit_stack = AsyncExitStack()
         self._watch_count = 0
-        self.is_listening = False
+        self.is_listening = False  #: Whether notifications of the database arrive.
         self.epoch = 0  #: Incremented by every change that may affect which objects a caller can read.
 
     @property
@@ -130,6 +131,7 @@ class Feed:
             await asyncio.sleep(_UPGRADE_POLL_SECONDS)
 
     async def _follow(self, stream: ChangeStream) -> None:
+        """Read the changes of a stream while it is watched, until the task is cancelled."""
         while True:
             await self._wait_for_changes(stream)
             stream.change_event.clear()
@@ -156,18 +158,21 @@ class Feed:
         await asyncio.sleep(_BATCH_SECONDS)
 
     def _on_notification(self, payload: str) -> None:
+        """Handle a notification of the database. Unknown payloads are ignored: a newer version may send them."""
         if payload.startswith(_ACCESS_PREFIX):
             self._notify_access_change(payload.removeprefix(_ACCESS_PREFIX))
         elif (stream_name := _STREAMS_BY_PAYLOAD.get(payload)) is not None:
             self._streams[stream_name].change_event.set()
 
     def _on_listening(self) -> None:
+        """Handle a new connection for notifications."""
         self.is_listening = True
-        self._notify_access_change(None)
+        self._notify_access_change(None)  # Notifications that were sent before the connection opened were missed.
         for stream in self._streams.values():
             stream.change_event.set()
 
     def _on_connection_lost(self) -> None:
+        """Handle the loss of the connection for notifications."""
         self.is_listening = False
         self._notify_access_change(None)
 
@@ -177,11 +182,13 @@ class Feed:
             self._notify_access_change(namespace)
 
     def _notify_access_change(self, namespace: str | None) -> None:
+        """Begin a new epoch, and call all callbacks for access changes."""
         self.epoch += 1
         for callback in self._access_callbacks:
             callback(namespace)
 
 
 async def _wait_until_done(task: asyncio.Task[None]) -> None:
+    """Wait for the end of a task that was cancelled."""
     with suppress(asyncio.CancelledError):
         await task

@@ -73,7 +73,7 @@ class ChangeStream:
         self._new_cursors.add(cursor)
         self._boundaries.setdefault(namespace, 0)
         if not (was_watched and self.is_following):
-            # Without watchers the stream does not poll. Without this, the first one would wait for the next notification.
+            # A stream without watchers does not poll, so its first watcher must start it.
             self.change_event.set()
         return cursor
 
@@ -135,7 +135,9 @@ class ChangeStream:
                 cursor.wake(WakeReason.RELIST)
             return None
         is_recent = asyncio.get_running_loop().time() - self._read_at < _MAX_GAP_SECONDS
-        return previous_snapshot if is_recent and snapshot.horizon <= previous_snapshot.latest else None
+        # Changes between the snapshots are complete unless some of them, above the version of the first snapshot, were trimmed.
+        is_complete = snapshot.horizon <= previous_snapshot.latest
+        return previous_snapshot if is_recent and is_complete else None
 
     async def _read(self, connection: Connection, previous_snapshot: Snapshot, snapshot: Snapshot) -> set[str]:
         """Read the changes between two snapshots and wake the cursors that they affect.
@@ -153,7 +155,7 @@ class ChangeStream:
                     changed_namespaces.add(change.namespace)
                 newest_versions[change.namespace] = change.resource_version
         except BaseException:
-            # The next ``advance`` reads these changes again. Without this, watchers would receive them twice.
+            # The next ``advance`` reads these changes again. If they remained buffered, watchers would receive them twice.
             self.buffer.clear()
             self.index = self.buffer.last_index
             raise
@@ -173,13 +175,15 @@ class ChangeStream:
         self._move_to(snapshot)
 
     def _move_to(self, snapshot: Snapshot) -> None:
+        """Let cursors read everything up to a snapshot."""
         # Set together, because a cursor that reads the database relies on the snapshot to contain exactly the changes up to the index.
         self._snapshot, self.index = snapshot, self.buffer.last_index
         self._read_at = asyncio.get_running_loop().time()
 
     def _raise_boundary(self, namespace: str, version: int) -> None:
-        # A namespace that is not watched has no boundary, and gets none.
-        if version > self._boundaries.get(namespace, version):
+        """Set the boundary of a namespace to ``version`` if it was lower. A namespace that is not watched gets no boundary."""
+        boundary = self._boundaries.get(namespace)
+        if boundary is not None and boundary < version:
             self._boundaries[namespace] = version
 
     async def _settled_versions(self, connection: Connection) -> dict[str, int]:
@@ -212,6 +216,7 @@ class ChangeStream:
         return page, None if len(page) == PAGE_SIZE else index
 
     def _all_cursors(self) -> Iterator[Cursor]:
+        """Return the cursors of all watchers."""
         return (cursor for cursors_by_name in self._cursors.values() for cursors in cursors_by_name.values() for cursor in cursors)
 
     def _cursors_affected_by(self, change: Change) -> Iterator[Cursor]:

@@ -21,8 +21,8 @@ class WatchTimers:
     """
 
     def __init__(self) -> None:
-        self._bookmark_slots: list[set[Cursor]] = [set() for _ in range(BOOKMARK_SECONDS)]
-        self._cursors_by_end: dict[int, set[Cursor]] = {}
+        self._bookmark_slots: list[set[Cursor]] = [set() for _ in range(BOOKMARK_SECONDS)]  #: By ``Cursor.bookmark_second``.
+        self._cursors_by_end: dict[int, set[Cursor]] = {}  #: By ``Cursor.ends_at``.
         self._bookmark_counter = count()  #: Spreads the bookmarks evenly over the seconds of a minute.
         self._watch_count = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -59,6 +59,7 @@ class WatchTimers:
             self._timer = None
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake or cancel the watches that are due, and set the timer for the next second."""
         now = int(loop.time())
         # A late tick handles each second that it missed.
         for second in range(self._handled_second + 1, now + 1):
@@ -75,5 +76,6 @@ class WatchTimers:
         self._timer = loop.call_later(1, self._tick, loop)
 
     def _schedule_end(self, cursor: Cursor, second: int) -> None:
+        """Set the second of the loop's clock at which a watch is woken for its timeout, or cancelled after that."""
         cursor.ends_at = second
         self._cursors_by_end.setdefault(second, set()).add(cursor)

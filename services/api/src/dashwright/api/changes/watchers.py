@@ -17,6 +17,7 @@ class WatchersByIdentity:
     """
 
     def __init__(self) -> None:
+        #: The shared identity, and the cursors, by key.
         self._watches: dict[IdentityKey, tuple[Identity, set[Cursor]]] = {}
         self._counts_by_uid: Counter[str] = Counter()
 
@@ -27,6 +28,7 @@ class WatchersByIdentity:
     def add(self, cursor: Cursor) -> None:
         """Add a cursor."""
         shared_identity, cursors = self._watches.setdefault(_key(cursor.caller), (cursor.caller, set()))
+        # The rights of a caller may have changed since the shared identity was read.
         if shared_identity == cursor.caller:
             cursor.caller = shared_identity
         cursors.add(cursor)
@@ -51,6 +53,7 @@ class WatchersByIdentity:
                     cursor.wake(WakeReason.RELIST)
 
     def _subjects(self, key: IdentityKey) -> tuple[str, ...]:
+        """Return the subjects whose rights are those of a caller."""
         identity, _ = self._watches[key]
         return (f"org:{identity.org_id}", f"user:{identity.user_id}", f"key:{identity.key_id}")
 

@@ -23,6 +23,7 @@ _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 _BUFFER_BYTES: Final = 64 * 1024
 _UNAUTHORIZED: Final = 401
 
+# Both lists are short: any other header may contain credentials, of the client or of the data source.
 _FORWARDED_REQUEST_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type")
 _RETURNED_HEADERS: Final = ("Content-Encoding", "Content-Length", "ETag", "Last-Modified", "Warning")
 
@@ -54,9 +55,9 @@ class ProxiedBody:
 
     def __init__(self, response: aiohttp.ClientResponse, name: str, limit: int, resources: AsyncExitStack) -> None:
         self._response = response
-        self._name = name
-        self._limit = limit
-        self._resources = resources
+        self._name = name  #: Name of the data source, for errors.
+        self._limit = limit  #: Limit in bytes.
+        self._resources = resources  #: The connection and the slots, which are released at the end.
         self._received_bytes = 0
 
     def __aiter__(self) -> "ProxiedBody":
@@ -78,7 +79,7 @@ class ProxiedBody:
         return chunk
 
     async def aclose(self) -> None:
-        """Release the connection and the slot of the organization."""
+        """Release the connection, and the slots of the organization and the caller."""
         await self._resources.aclose()
 
 
@@ -99,7 +100,7 @@ class ProxyClient:
         self._resolver = resolver
         self._limits = limits
         self._credentials_cache = CredentialsCache()
-        self._slots = FairLimiter(limits.streams, subject="requests to data sources")
+        self._slots = FairLimiter(limits.streams, subject="requests to data sources")  #: Slots of organizations.
         self._slots_of_callers = FairLimiter(
             limits.streams, reserve=limits.streams // 2, subject="requests to data sources", owner="of yours"
         )
@@ -138,8 +139,11 @@ class ProxyClient:
         assert url.host is not None
         assert url.port is not None
         addresses = await self._resolver.resolve(url.host, url.port, encrypted=url.scheme == "https")
-        # A POST to an idle connection that the server has closed gets another attempt, since the forwarded requests change nothing.
-        for attempts_left, address in zip(range(len(addresses), -1, -1), [*addresses, addresses[-1]], strict=True):
+        # The last address gets a second attempt, in case the server has closed an idle connection: aiohttp does not repeat a POST itself.
+        # That is safe, since the forwarded requests change nothing.
+        attempts = [*addresses, addresses[-1]]
+        for number, address in enumerate(attempts, 1):
+            is_last_attempt = number == len(attempts)
             try:
                 return await self._exchange(request, url, address, credentials)
             except TimeoutError as error:
@@ -149,13 +153,15 @@ class ProxyClient:
             except (aiohttp.ClientError, aiohttp.http.HttpProcessingError, ConnectionError) as error:
                 if is_not_tls(error):
                     raise SourceFailed(f"the data source {record.name!r:.80} {NOT_TLS_ADVICE}") from error
-                if not attempts_left or not isinstance(error, aiohttp.ClientConnectionError | ConnectionError):
+                is_connection_error = isinstance(error, aiohttp.ClientConnectionError | ConnectionError)
+                if is_last_attempt or not is_connection_error:
                     raise SourceFailed(
                         f"the data source {record.name!r:.80} did not respond; check its address, its certificate, and that it runs"
                     ) from error
         raise AssertionError("there is at least one attempt")
 
     async def _exchange(self, request: ProxyRequest, url: URL, address: Address, credentials: SourceCredentials) -> aiohttp.ClientResponse:
+        """Send the request to one address, and return the response, whose body is not read yet."""
         forwarded_headers = {name: request.headers[name] for name in _FORWARDED_REQUEST_HEADERS if name in request.headers}
         # Without the header, aiohttp would accept compression that the client may not support.
         forwarded_headers.setdefault("Accept-Encoding", "identity")
@@ -186,6 +192,7 @@ class ProxyClient:
 
     @property
     def _session(self) -> aiohttp.ClientSession:
+        """The connections to all data sources."""
         # Created on first use, because it belongs to the running event loop.
         if self._open_session is None:
             limits = self._limits

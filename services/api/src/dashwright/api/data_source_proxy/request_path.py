@@ -33,6 +33,7 @@ def path_segments(raw_path: str) -> list[str]:
 
 
 def _decoded(segment: str) -> str:
+    """Return a segment without its percent-encoding. Raises BadRequest if it is not UTF-8."""
     try:
         return unquote(segment, errors="strict")
     except UnicodeDecodeError as error:

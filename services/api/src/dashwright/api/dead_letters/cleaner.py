@@ -13,6 +13,7 @@ log = structlog.get_logger()
 
 CLEAN_INTERVAL_SECONDS: Final = 60.0
 _BATCH_SIZE: Final = 1000
+"""Limit on the old letters, and on the surplus letters, that one transaction deletes."""
 
 
 class DeadLetterCleaner:
@@ -31,12 +32,15 @@ class DeadLetterCleaner:
     async def clean(self) -> None:
         """Delete the letters that are too old or too many, in transactions of bounded length."""
         older_than = self._clock.now() - timedelta(days=self._days) if self._days else None
+        # A batch below the limit shows that none of the remaining letters is old or surplus.
         while await self._delete_batch(older_than) >= _BATCH_SIZE:
             pass
 
     async def _delete_batch(self, older_than: datetime | None) -> int:
+        """Delete a batch of letters, and return how many. Returns 0 if another gateway is cleaning."""
         async with self._database.transaction() as connection:
-            if not await keys.lock_cleanup(connection):
+            is_only_cleaner = await keys.lock_cleanup(connection)
+            if not is_only_cleaner:
                 return 0
             count = 0 if older_than is None else await dead_letters.delete_old(connection, older_than, limit=_BATCH_SIZE)
             count += await dead_letters.delete_surplus(connection, keep=self._keep, limit=_BATCH_SIZE)

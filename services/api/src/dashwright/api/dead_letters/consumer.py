@@ -19,7 +19,9 @@ from dashwright.common.messaging.message import Delivery
 log = structlog.get_logger()
 
 _PREFETCH: Final = 8
+"""Largest number of letters that are stored concurrently."""
 _RETRY_SECONDS: Final = 5.0
+"""Seconds between two attempts to store a letter."""
 _DRAIN_SECONDS: Final = 2.0
 """Limit on waiting for letters that are being stored when the consumer stops, which usually takes milliseconds.
 

@@ -26,7 +26,9 @@ MAX_REPLAYED: Final = 1000
 """Maximum number of letters that one request replays, so that it ends within the time limit of requests."""
 
 _PAGE_SIZE: Final = 500
+"""Number of letters, without bodies, that one query reads."""
 _BATCH_SIZE: Final = 100
+"""Limit on the letters that one transaction replays."""
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 """Limit on the bytes of bodies in one batch, unless a single body is larger."""
 
@@ -146,8 +148,9 @@ class DeadLetters:
     async def _publish_marked(self, connection: Connection, caller: Caller, letters: Sequence[StoredDeadLetter]) -> list[BaseException]:
         """Publish the messages of letters that the transaction has locked, and return the errors.
 
-        The letters are changed before their messages are published: a message that dies again before the commit would otherwise be
-        taken for the letter that is still dead, and be lost. Those whose messages were not published are changed back.
+        The letters are marked as replayed before their messages are published: a message that dies again before the commit would
+        otherwise be taken for the letter that is still dead, and be lost. Letters whose messages were not published are marked as dead
+        again.
         """
         await store.mark_replayed(connection, letters, self._clock.now())
         results = await asyncio.gather(*(self._publish(letter) for letter in letters), return_exceptions=True)
@@ -157,6 +160,7 @@ class DeadLetters:
         return list(errors.values())
 
     async def _publish(self, letter: StoredDeadLetter) -> None:
+        """Publish the message of a letter to the exchange and with the routing key of its first delivery."""
         # If the sender gave the message no id, it gets an id that is the same in each replay of the letter.
         message = Message(
             body=letter.body,
@@ -168,6 +172,7 @@ class DeadLetters:
         await self._broker.publish(letter.exchange, letter.routing_key, message)
 
     async def _delete(self, connection: Connection, caller: Caller, names: Sequence[str]) -> None:
+        """Delete letters with an audit event for each. Letters that another request has deleted are ignored."""
         deleted_names = await store.delete(connection, caller.namespace, names)
         await self._audit(connection, caller, "delete", deleted_names)
         log.info("dead_letters_discarded", namespace=caller.namespace, count=len(deleted_names))
@@ -191,7 +196,8 @@ def _batches(letters: Sequence[StoredDeadLetter]) -> Iterator[Sequence[StoredDea
     """Yield the letters in batches of limited number and size."""
     batch: list[StoredDeadLetter] = []
     for letter in letters:
-        if batch and (len(batch) == _BATCH_SIZE or sum(batched.stored_bytes for batched in batch) + letter.stored_bytes > _BATCH_BYTES):
+        size = sum(batched.stored_bytes for batched in batch) + letter.stored_bytes
+        if batch and (len(batch) == _BATCH_SIZE or size > _BATCH_BYTES):
             yield batch
             batch = []
         batch.append(letter)

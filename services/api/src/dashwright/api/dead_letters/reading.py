@@ -26,16 +26,18 @@ from dashwright.common.messaging.topology import Topology
 from dashwright.common.observability import tracing
 
 _SUBMIT: Final = "submit."
+"""Prefix of the routing keys of submissions, before the namespace."""
 _REASON_WITHOUT_HEADER: Final = "delivered too often"
 """Reason of a letter of which neither a service nor the broker has recorded the reason."""
 _MAX_REASON_LENGTH: Final = 4000
 _MAX_INT64: Final = 2**63 - 1
+"""Largest value of a column of PostgreSQL's type ``bigint``."""
 _CREDENTIAL: Final = re.compile(
     r"authori[sz]ation|auth$|cookie|credential|passw|passphrase|pwd|secret|session|signature|token|jwt|bearer|"
     r"(api|access|private)[-_. ]?key",
     re.IGNORECASE,
 )
-"""Names of headers that are not stored. An operator misses a harmless header less than they would regret a stored password."""
+"""Names of headers that are not stored. The pattern is broad: the loss of a harmless header is better than a stored password."""
 
 # Columns store the content of these headers. A replay starts without the counts of former deliveries.
 _DELIVERY_HEADERS: Final = frozenset(
@@ -108,10 +110,12 @@ def _hash_delivery(delivery: Delivery) -> bytes:
 
 
 def _hash(*parts: object) -> bytes:
+    """Return the SHA-256 hash of several values."""
     return hashlib.sha256(repr(parts).encode(errors="backslashreplace")).digest()
 
 
 def _stored_value(value: Header) -> Header:
+    """Return the value of a header as it is stored in JSON."""
     if isinstance(value, str):
         return _storable(value)
     # JSON readers lose digits of larger integers.
@@ -119,5 +123,5 @@ def _stored_value(value: Header) -> Header:
 
 
 def _storable(value: Header) -> str:
-    """Return a string that PostgreSQL can store."""
+    """Return a string that PostgreSQL can store: without NUL characters and lone surrogates."""
     return str(value).replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
