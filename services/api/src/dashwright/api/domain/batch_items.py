@@ -30,6 +30,7 @@ SUBMIT_VERB: Final = "submit"
 MAX_ITEM_BYTES: Final = 1024 * 1024
 
 _MAX_UNKNOWN_FIELDS: Final = 100
+"""Limit on the unknown fields that are collected for one item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ def require_permissions(kinds: set[str], caller: Identity) -> None:
 
 
 def _validate(value: Any) -> BatchItem:
+    """Return a JSON value as a BatchItem. Raises ValidationError."""
     try:
         return BatchItem.model_validate(value)
     except ValidationError:

@@ -13,10 +13,14 @@ MAX_LIBRARY_PANELS: Final = 1000
 
 _ANY_NAME: Final = "*"
 _CONSTANT: Final = "constant"
+"""The type of inputs that have a value in the export."""
 _EXPRESSIONS: Final = "__expr__"
 """The type and the uid of the data source of expressions, which every server has."""
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]*)\}")
+_MAX_QUOTED_CHARACTERS: Final = 100
+"""Largest number of characters of a name that an error quotes."""
 _EXPORT_MEMBERS: Final = frozenset({"__inputs", "__elements", "__requires"})
+"""Members of an export that a stored dashboard does not have."""
 #: Members that name the object on the server that exported it.
 _IDENTITY_MEMBERS: Final = frozenset({"id", "version"})
 
@@ -54,7 +58,9 @@ def resolve(dashboard: Mapping[str, Any], inputs: Sequence[InputValue], *, max_c
     expressions. Raises BadRequest for any other input without a value, for too many library panels, and for two with the same name.
     Raises TooLarge if the values add more than ``max_characters``.
     """
-    values = {name: _value_of(declared, name, inputs) for declared in objects_of(dashboard.get("__inputs")) if (name := _name_of(declared))}
+    declared_inputs = objects_of(dashboard.get("__inputs"))
+    # A placeholder cannot refer to an input without a name.
+    values = {name: _value_of(declared, name, inputs) for declared in declared_inputs if (name := _name_of(declared))}
     resolved = _Resolver(values, max_characters).resolve(dashboard)
     spec = {key: value for key, value in resolved.items() if key not in _EXPORT_MEMBERS | _IDENTITY_MEMBERS}
     panels = _shown_panels(spec, _elements(resolved.get("__elements")))
@@ -63,16 +69,18 @@ def resolve(dashboard: Mapping[str, Any], inputs: Sequence[InputValue], *, max_c
     names = [panel.name for panel in panels]
     if len(set(names)) < len(names):
         duplicate = next(name for name in names if names.count(name) > 1)
-        raise BadRequest(f"two library panels have the name {duplicate[:100]!r}; give each its own name")
+        raise BadRequest(f"two library panels have the name {duplicate[:_MAX_QUOTED_CHARACTERS]!r}; give each its own name")
     return ResolvedDashboard(spec, panels)
 
 
 def _name_of(declared: Mapping[str, Any]) -> str:
+    """Return the name of an input or a library panel, or an empty string if it has none."""
     name = declared.get("name")
     return name if isinstance(name, str) else ""
 
 
 def _value_of(declared: Mapping[str, Any], name: str, inputs: Sequence[InputValue]) -> str:
+    """Return the value of a declared input. Raises BadRequest if it has none."""
     input_type = declared.get("type")
     if declared.get("pluginId") == _EXPRESSIONS:
         return _EXPRESSIONS
@@ -82,7 +90,8 @@ def _value_of(declared: Mapping[str, Any], name: str, inputs: Sequence[InputValu
     default = declared.get("value")
     if input_type == _CONSTANT and isinstance(default, str):
         return default
-    raise BadRequest(f"Dashboard input missing: send a value for the input {name[:100]!r} of type {str(input_type)[:100]!r} in inputs")
+    quoted_name, quoted_type = name[:_MAX_QUOTED_CHARACTERS], str(input_type)[:_MAX_QUOTED_CHARACTERS]
+    raise BadRequest(f"Dashboard input missing: send a value for the input {quoted_name!r} of type {quoted_type!r} in inputs")
 
 
 class _Resolver:
@@ -102,6 +111,7 @@ class _Resolver:
         return [self.resolve(item) for item in node] if isinstance(node, list) else node
 
     def _replacement(self, match: re.Match[str]) -> str:
+        """Return the value for a placeholder, or the placeholder itself if its name is unknown."""
         value = self._values.get(match[1])
         if value is None:
             return match[0]

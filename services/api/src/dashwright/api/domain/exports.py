@@ -21,14 +21,16 @@ def require_export_permission(
     update these objects, and to create objects in the folder that the repository is synced to.
     """
     is_synced = is_synced_ref(spec, options.branch or "") and spec.sync.enabled
+    verbs = ("get", "update") if is_synced else ("get",)
     for kind in _EXPORTED_KINDS:
-        for verb in ("get", "update") if is_synced else ("get",):
+        for verb in verbs:
             action = kind.actions[verb]
             if not options.folder:
                 is_allowed = view.scope_for_action(kind, action).includes_everything
             elif kind is FOLDER:
                 is_allowed = view.may(action, kind, options.folder, parent)
             else:
+                # Without a name, only the rules of the folder count, which apply to all objects in it.
                 is_allowed = view.may(action, kind, "", options.folder)
             if not is_allowed:
                 raise _forbidden(

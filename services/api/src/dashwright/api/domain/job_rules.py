@@ -65,6 +65,7 @@ def _duplicate_option_causes(value: Mapping[str, Any], prefix: str) -> Iterator[
 
 
 def _spec_causes(spec: JobSpec, value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
+    """Yield a cause for missing options, for options of other actions, and for each fault in the options."""
     action = spec.action.value
     if getattr(spec, action) is None:
         message = f"Required value: a job with action {action} needs its options"

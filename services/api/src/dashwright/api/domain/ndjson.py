@@ -17,8 +17,8 @@ class LineReader:
 
     def __init__(self, *, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._number = 1
-        self._partial_line = bytearray()
+        self._number = 1  #: Number of the line that has not ended yet.
+        self._partial_line = bytearray()  #: The data of this line so far; empty if it is too long.
         self._is_too_long = False
 
     def feed(self, chunk: bytes) -> Sequence[Line]:
@@ -37,6 +37,7 @@ class LineReader:
         return self._take()
 
     def _extend(self, chunk: bytes, start: int, end: int) -> None:
+        """Append a part of a chunk, without a line break, to the partial line."""
         if len(self._partial_line) + end - start > self._max_bytes:
             self._is_too_long = True
             self._partial_line.clear()

@@ -13,6 +13,7 @@ MAX_LENGTH: Final = 2048
 _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f\\]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ENCODED_SAFE: Final = "%/?#[]@!$&'()*+,;=:~-._"
+"""The characters of RFC 3986 that have a meaning in a URL, or need no encoding."""
 
 
 def checked_relative_path(path: str) -> str:

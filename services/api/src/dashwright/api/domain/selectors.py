@@ -22,11 +22,18 @@ TRASH_LABEL: Final = "grafana.app/get-trash"
 """Label by which a selector requests deleted objects. No object has it."""
 
 _TOKEN: Final = re.compile(r"\s*(?:(?P<mark>==|!=|[=!(),])|(?P<word>[^\s=!(),<>]+)|(?P<end>\Z)|(?P<other>.))", re.DOTALL)
+"""A token of a label selector, after blanks. ``other`` is a character that no token may contain."""
+_END: Final = ""
+"""The value of the token at the end of a selector."""
 _EQUAL_OPERATORS: Final = frozenset({"=", "=="})
 _ID_LIMIT: Final = 2**63
+"""Numeric ids are less than this number."""
 _MAX_ID_DIGITS: Final = 19
+"""Number of digits of the largest numeric id."""
 _TERM: Final = re.compile(r"(?P<path>(?:[^\\,=!]|\\.|!(?!=))*)(?P<operator>==|!=|=)(?P<value>(?:[^\\,=]|\\[\\,=])*)", re.DOTALL)
+"""A term of a field selector, as the grammar of this module describes it."""
 _ESCAPED: Final = re.compile(r"\\([\\,=])")
+"""An escaped character in the value of a term."""
 _SELECTABLE_FIELDS: Final = ("metadata.name", "metadata.namespace")
 
 
@@ -103,8 +110,10 @@ def parse_selection(label_selector: str, field_selector: str, namespace: str) ->
     namespaces, excluded_namespaces = _field_values(field_selector, "metadata.namespace")
     name = names[0] if names else None
     selected_namespace = namespaces[0] if namespaces else None
-    is_empty = len(names) > 1 or len(namespaces) > 1 or name in excluded_names or selected_namespace in excluded_namespaces
+    has_two_values = len(names) > 1 or len(namespaces) > 1
+    is_empty = has_two_values or name in excluded_names or selected_namespace in excluded_namespaces
     if namespace:
+        # All objects of the request have this namespace, so the conditions on it are decided here.
         is_empty = is_empty or selected_namespace not in (None, namespace) or namespace in excluded_namespaces
         selected_namespace, excluded_namespaces = None, ()
     return Selection(labels, name, excluded_names, selected_namespace, excluded_namespaces, numeric_id, version_list, is_empty)
@@ -120,6 +129,7 @@ def matches(selection: Selection, labels: Mapping[str, str], name: str) -> bool:
 
 
 def _is_met(requirement: Requirement, value: str | None) -> bool:
+    """Return whether the value of a label meets a requirement. The value of a missing label is None."""
     match requirement.operator:
         case Operator.IN:
             return value in requirement.values
@@ -134,7 +144,7 @@ def _is_met(requirement: Requirement, value: str | None) -> bool:
 class _Token(NamedTuple):
     """A token of a selector."""
 
-    #: Empty at the end of the selector.
+    #: ``_END`` at the end of the selector.
     value: str
     is_word: bool
     #: Index of the first character, counted from 1.
@@ -142,6 +152,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(selector: str) -> Iterator[_Token]:
+    """Yield the tokens of a label selector, the last of which is its end."""
     position = 0
     while True:
         match = _TOKEN.match(selector, position)
@@ -162,19 +173,20 @@ class _LabelSelectorParser:
 
     def requirements(self) -> Iterator[Requirement]:
         """Yield the requirements. Raises BadRequest for a syntax error."""
-        if self._is_current(""):
+        if self._is_current(_END):
             return
         yield self._requirement()
-        while not self._is_current(""):
+        while not self._is_current(_END):
             self._expect(",", "a comma or the end")
             yield self._requirement()
 
     def _requirement(self) -> Requirement:
+        """Read one requirement, and return it."""
         if self._is_current("!"):
             self._index += 1
             return Requirement(self._word("a label after '!'"), Operator.ABSENT)
         key = self._word("a label")
-        if self._is_current("", ","):
+        if self._is_current(_END, ","):
             return Requirement(key, Operator.EXISTS)
         operator = self._current_token
         self._index += 1
@@ -188,6 +200,7 @@ class _LabelSelectorParser:
         raise _parse_error("labelSelector", operator, "=, ==, !=, in, notin, a comma or the end")
 
     def _values(self) -> tuple[str, ...]:
+        """Read a list of values in parentheses, and return them without duplicates."""
         self._expect("(", "'('")
         if self._is_current(")"):
             raise _parse_error("labelSelector", self._current_token, "a value")
@@ -199,21 +212,24 @@ class _LabelSelectorParser:
         return tuple(dict.fromkeys(values))
 
     def _value(self) -> str:
-        """Return one value, which may be empty."""
+        """Read one value, which may be empty, and return it."""
         return self._word("a value") if self._current_token.is_word else ""
 
     def _word(self, expected: str) -> str:
+        """Read a word, and return it. For another token, raise BadRequest with the description of what is ``expected``."""
         if not self._current_token.is_word:
             raise _parse_error("labelSelector", self._current_token, expected)
         self._index += 1
         return self._tokens[self._index - 1].value
 
     def _expect(self, mark: str, expected: str) -> None:
+        """Read a mark. For another token, raise BadRequest with the description of what is ``expected``."""
         if not self._is_current(mark):
             raise _parse_error("labelSelector", self._current_token, expected)
         self._index += 1
 
     def _is_current(self, *marks: str) -> bool:
+        """Return whether the current token is one of these marks, or the end."""
         return not self._current_token.is_word and self._current_token.value in marks
 
     @property
@@ -226,6 +242,7 @@ def _parse_label_selector(selector: str) -> tuple[Requirement, ...]:
 
 
 def _parse_error(selector: str, token: _Token, expected: str) -> BadRequest:
+    """Return the error for a token of ``labelSelector`` or ``fieldSelector`` (``selector``)."""
     description = f"{token.value[:80]!r}" if token.value else "the end"
     return BadRequest(f"unable to parse the {selector}: found {description} at character {token.position}, expected {expected}")
 
@@ -251,6 +268,7 @@ def _extract_special_labels(requirements: tuple[Requirement, ...]) -> tuple[tupl
 
 
 def _numeric_id_of(requirement: Requirement) -> int:
+    """Return the numeric id that a requirement selects. Raises BadRequest for any other condition."""
     if requirement.operator is Operator.IN and len(requirement.values) == 1:
         value = requirement.values[0]
         is_number = value.isascii() and value.isdigit() and len(value) <= _MAX_ID_DIGITS

@@ -29,6 +29,7 @@ MAX_BODY_BYTES = 2 * 1024 * 1024
 _KNOWN_API_VERSIONS: Final = {kind: [kind.api_version(version) for version in kind.versions] for kind in (JOB, EVALUATION)}
 
 _ESCAPED_NUL: Final = b"\\u0000"
+"""The only notation of a NUL character in JSON. PostgreSQL cannot store the character."""
 
 _MAX_UNKNOWN_FIELDS: Final = 1000
 """Limit on the unknown fields that are collected for one submission."""
@@ -118,7 +119,8 @@ def read_job(value: Any, namespace: str, repository: str | None = None, version:
     metadata = NO_METADATA
     spec = value
     fields = unknown_fields.find_in_value(JobSpec, value, "spec")
-    if isinstance(value, dict) and value.keys() & {"kind", "spec"}:
+    is_complete_job = isinstance(value, dict) and bool(value.keys() & {"kind", "spec"})
+    if is_complete_job:
         metadata = _checked_metadata({"kind": JOB.kind, **value}, JOB, namespace, version)
         spec, fields = value.get("spec"), unknown_fields.find_in_object(value, JOB)
     causes, job = _checked_job(spec, repository, "spec.")
@@ -191,6 +193,7 @@ def _checked_metadata(value: dict[str, Any], kind: Kind, namespace: str, version
 
 
 def _first_fields(fields: Iterator[UnknownField]) -> Sequence[UnknownField]:
+    """Return the first of the unknown fields: a body may have many more than a response could report."""
     return list(islice(fields, _MAX_UNKNOWN_FIELDS))
 
 

@@ -24,6 +24,7 @@ _METADATA_FIELDS: Final[Mapping[Storage, frozenset[str]]] = {
     Storage.RECORDS: _JOB_METADATA_FIELDS,
     Storage.RESOURCES: _JOB_METADATA_FIELDS | {"ownerReferences", "finalizers"},
 }
+"""Known members of the metadata, by the storage of the kind."""
 _DEFAULT_ADVICE: Final = "leave it out"
 _MAX_NAME_LENGTH: Final = 100
 """Limit on the characters of an unknown name in a path: clients choose the names, and responses contain them."""
@@ -97,6 +98,7 @@ def causes(fields: Iterable[UnknownField]) -> list[Cause]:
 
 
 def _find_in_model(model: type[BaseModel], value: Mapping[str, Any], path: str) -> Iterator[UnknownField]:
+    """Yield the unknown fields of an object that has a model, at any depth."""
     type_by_name, allowed_names = _known_fields(model)
     for key, item in value.items():
         if key in type_by_name:
@@ -113,15 +115,18 @@ def _known_fields(model: type[BaseModel]) -> tuple[Mapping[str, Any], Sequence[s
 
 
 def _find_keys(tree: Mapping[str, Any], allowed_keys: frozenset[str], path: str) -> Iterator[UnknownField]:
+    """Yield the members of an object that are not allowed, without a search below them."""
     allowed_names = sorted(allowed_keys)
     yield from (UnknownField(_child_path(path, key), allowed_names) for key in sorted(tree.keys() - allowed_keys))
 
 
 def _child_path(path: str, key: str) -> str:
+    """Return the path to a member of the object at ``path``."""
     return f"{path}.{key[:_MAX_NAME_LENGTH]}" if path else key[:_MAX_NAME_LENGTH]
 
 
 def _aliases(field: Any) -> Iterator[str]:
+    """Yield the names that requests may use for a field of a model, the preferred one first."""
     for alias in (field.validation_alias, field.alias):
         if isinstance(alias, str):
             yield alias

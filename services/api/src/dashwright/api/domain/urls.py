@@ -6,6 +6,7 @@ import unicodedata
 from typing import Final
 
 _SEPARATORS: Final = re.compile(r"[^a-z0-9]+")
+"""The characters of a title that a hyphen replaces in its slug."""
 
 
 def slug_of(title: str) -> str:

@@ -117,7 +117,9 @@ def data_source_alias(scope: str) -> tuple[int | None, str | None]:
     """Return (id, None) for a data source scope by id, (None, name) for one by name, and (None, None) for other scopes."""
     if scope.startswith(_DATA_SOURCE_ID):
         return int(scope.removeprefix(_DATA_SOURCE_ID)), None
-    return None, scope.removeprefix(_DATA_SOURCE_NAME) if scope.startswith(_DATA_SOURCE_NAME) else None
+    if scope.startswith(_DATA_SOURCE_NAME):
+        return None, scope.removeprefix(_DATA_SOURCE_NAME)
+    return None, None
 
 
 def scopes_by_action(rows: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
@@ -145,6 +147,7 @@ def _object_prefixes(action: str) -> tuple[str, ...]:
 
 
 def _canonical_scope(scope: str) -> str:
+    """Return the current name of a scope, which may have a name of an older version of Grafana."""
     if scope in _RENAMED_WILDCARDS:
         return _RENAMED_WILDCARDS[scope]
     for prefix, canonical_prefix in _RENAMED_PREFIXES.items():
@@ -154,10 +157,12 @@ def _canonical_scope(scope: str) -> str:
 
 
 def _wildcard(prefix: str) -> str:
+    """Return the scope of all objects whose own scopes begin with a prefix: ``teams:*`` for ``teams:id:``."""
     return f"{prefix.partition(':')[0]}:*"
 
 
 def _is_single_object(scope: str, prefix: str) -> bool:
+    """Return whether a scope is that of one object: the prefix with an id or a uid. A data source may also have its older scopes."""
     if not prefix.endswith(":uid:"):
         return _has_id(scope, prefix)
     has_uid = scope.startswith(prefix) and _UID.fullmatch(scope.removeprefix(prefix)) is not None
@@ -168,5 +173,6 @@ def _is_single_object(scope: str, prefix: str) -> bool:
 
 
 def _has_id(scope: str, prefix: str) -> bool:
+    """Return whether a scope is the prefix and a positive 64-bit integer."""
     object_id = scope.removeprefix(prefix)
     return scope.startswith(prefix) and object_id.isascii() and object_id.isdigit() and object_id[0] != "0" and int(object_id) < 2**63

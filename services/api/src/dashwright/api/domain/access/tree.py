@@ -35,7 +35,10 @@ class Rule(NamedTuple):
         """Return whether the rule applies to an identity."""
         if self.role is not None:
             return identity.role.includes(self.role)
-        return self.team_id in identity.teams if self.team_id else self.user_id == identity.user_id != 0
+        if self.team_id:
+            return self.team_id in identity.teams
+        # Callers without an account, such as legacy keys, have the user id 0.
+        return self.user_id == identity.user_id and identity.user_id != 0
 
 
 Rules: TypeAlias = Sequence[Rule]
@@ -56,7 +59,7 @@ class AccessTree:
     def __init__(self, parents: Mapping[str, str | None] = _NO_PARENTS, rules_by_object: Mapping[ObjectKey, Rules] = _NO_RULES) -> None:
         self.parents = parents
         self.rules_by_object = rules_by_object
-        self._last_comparison: tuple[AccessTree, bool] | None = None
+        self._last_comparison: tuple[AccessTree, bool] | None = None  #: The other tree, and the result of ``has_same_access``.
 
     def __len__(self) -> int:
         return len(self.parents) + len(self.rules_by_object)
@@ -108,6 +111,7 @@ class AccessTree:
         return self._last_comparison[1]
 
     def _has_same_access(self, other: "AccessTree") -> bool:
+        """Return the result of ``has_same_access`` without the cache."""
         if self.rules_by_object != other.rules_by_object:
             return False
         own_parents, other_parents = self.parents, other.parents

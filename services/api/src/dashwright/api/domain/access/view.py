@@ -22,6 +22,7 @@ _LEVELS_BY_ROLE: Final[Mapping[Role, Level]] = {
 _FOLDER_PREFIX: Final = "folders:uid:"
 _ALL_FOLDERS_SCOPE: Final = "folders:*"
 _ROOT_SCOPE: Final = "folders:uid:general"
+"""The scope of objects at the root, which Grafana calls the folder General."""
 _PERMISSIONS_SUFFIX: Final = ".permissions"
 _PROTECTED_PLURAL_BY_AREA: Final = {"annotations": DASHBOARD.plural}
 """The plural of the kind whose access rules apply to actions of another area, by the part of the action before its colon."""
@@ -112,16 +113,16 @@ class AccessView:
         """
         # The newer view does not show objects in deleted folders, so their delete events would be lost.
         deleted_folders = self.tree.parents.keys() - newer.tree.parents.keys()
-        if any(not deleted_folders.isdisjoint(self.scope(kind).folders) for kind in KINDS if deleted_folders and kind.in_folder):
+        kinds_in_folders = [kind for kind in KINDS if kind.in_folder]
+        if deleted_folders and any(not deleted_folders.isdisjoint(self.scope(kind).folders) for kind in kinds_in_folders):
             return False
         if self.tree.has_same_access(newer.tree):
             return True
         folders = self.tree.parents.keys() & newer.tree.parents.keys()
-        return all(
-            _scope_within(self.scope(kind), folders) == _scope_within(newer.scope(kind), folders) for kind in KINDS if kind.in_folder
-        )
+        return all(_scope_within(self.scope(kind), folders) == _scope_within(newer.scope(kind), folders) for kind in kinds_in_folders)
 
     def _compute_scope(self, kind: Kind, action: str) -> ObjectScope:
+        """Return the result of ``scope_for_action`` without the cache."""
         if not kind.in_folder:
             return EVERYTHING if self._identity.may(action) else NOTHING
         scopes, required_level = self._grants.get(action, frozenset()), _required_level(action)
@@ -155,9 +156,11 @@ class AccessView:
         return self._folders_by_level[required_level]
 
     def _level_from(self, rules: Rules) -> Level:
+        """Return the highest level that a list of rules gives to the caller."""
         return max((rule.level for rule in rules if rule.applies_to(self._identity)), default=Level.NONE)
 
     def _is_granted(self, action: str, kind: Kind, name: str, folder: str | None) -> bool:
+        """Return whether an explicit grant permits an action on an object, by its own uid or that of a folder above it."""
         scopes = self._grants.get(action)
         if not scopes:
             return False
@@ -193,10 +196,12 @@ def actions_of(kind: Kind, level: Level = Level.ADMIN) -> Sequence[str]:
 
 
 def _area(action: str) -> str:
+    """Return the area of an action: ``dashboards`` for ``dashboards:read`` and for ``dashboards.permissions:read``."""
     return action.rpartition(":")[0].removesuffix(_PERMISSIONS_SUFFIX)
 
 
 def _required_level(action: str) -> Level:
+    """Return the level of access rules that permits an action on an object."""
     area, _, verb = action.rpartition(":")
     if area.endswith(_PERMISSIONS_SUFFIX):
         return Level.ADMIN
@@ -204,6 +209,7 @@ def _required_level(action: str) -> Level:
 
 
 def _covers_all(scopes: Collection[str], kind: Kind) -> bool:
+    """Return whether scopes include all objects of a kind in folders."""
     return "*" in scopes or _ALL_FOLDERS_SCOPE in scopes or f"{kind.area}:*" in scopes
 
 

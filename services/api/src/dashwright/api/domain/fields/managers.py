@@ -37,6 +37,7 @@ _DETAILED_DEPTH = 8
 
 _MEMBER_PREFIX = "f:"
 _ITEM_PREFIX = "v:"
+"""Prefixes of names in FieldsV1: members of an object, and items of a list that is a set."""
 _OBJECT_MARKER = "."
 """The name by which other servers mark an object itself as owned, in addition to its members."""
 
@@ -72,13 +73,16 @@ def parse_managed_fields(stored_entries: object, sent_entries: object = None) ->
 
 
 def _parse_entries(entries: object) -> tuple[ManagedFieldsEntry, ...]:
+    """Return the entries of a list in JSON; empty if it is not a list, or one of the entries is invalid."""
     if not isinstance(entries, list):
         return ()
     parsed_entries = [_parse_entry(entry) for entry in entries]
-    return tuple(entry for entry in parsed_entries if entry is not None) if all(parsed_entries) else ()
+    valid_entries = tuple(entry for entry in parsed_entries if entry is not None)
+    return valid_entries if len(valid_entries) == len(parsed_entries) else ()
 
 
 def _parse_entry(entry: object) -> ManagedFieldsEntry | None:
+    """Return an entry in JSON, or None if it is invalid."""
     if not isinstance(entry, Mapping) or entry.get("fieldsType") != "FieldsV1" or not _is_field_set(entry.get("fieldsV1")):
         return None
     operation = entry.get("operation")
@@ -90,10 +94,12 @@ def _parse_entry(entry: object) -> ManagedFieldsEntry | None:
 
 
 def _is_field_set(fields: object) -> bool:
+    """Return whether a JSON value has the format FieldsV1."""
     return isinstance(fields, Mapping) and all(_is_name(name) and _is_field_set(children) for name, children in fields.items())
 
 
 def _is_name(name: object) -> bool:
+    """Return whether a member of FieldsV1 has a known format. Kubernetes' keys and indices of lists are not supported."""
     return isinstance(name, str) and (name == _OBJECT_MARKER or name.startswith((_MEMBER_PREFIX, _ITEM_PREFIX)))
 
 
@@ -129,6 +135,7 @@ def is_same_ownership(first: Iterable[ManagedFieldsEntry], second: Iterable[Mana
 
 
 def _without_times(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
+    """Return the entries that have fields, without their times, and in an order that does not depend on the given one."""
     owned_entries = [replace(entry, time="") for entry in entries if entry.fields]
     return sorted(owned_entries, key=lambda entry: (entry.manager, entry.operation, entry.subresource))
 
@@ -140,6 +147,7 @@ def limit_entries(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsE
     """
     # Merging entries of updates loses only the managers' names. Entries of applies are not merged: the next apply needs its own set.
     updates = sorted((entry for entry in entries if entry.operation == "Update"), key=lambda entry: entry.time)
+    # One more than the surplus, because the merged entry is an entry, too.
     oldest_entries = updates[: len(updates) - MAX_UPDATERS + 1] if len(updates) > MAX_UPDATERS else []
     merged_ids = {id(entry) for entry in oldest_entries}
     remaining_entries = [entry for entry in entries if id(entry) not in merged_ids]
@@ -173,4 +181,5 @@ def _shorten(fields: FieldSet) -> FieldSet:
 
 
 def _truncate(fields: FieldSet, depth: int) -> FieldSet:
+    """Return the set with at most ``depth`` names in each path. A field at this depth includes everything below it."""
     return {name: _truncate(children, depth - 1) for name, children in fields.items()} if depth else {}

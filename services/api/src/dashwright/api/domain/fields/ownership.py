@@ -154,6 +154,7 @@ def _partition(entries: Sequence[ManagedFieldsEntry], new_entry: ManagedFieldsEn
 
 
 def _without_fields(entries: Sequence[ManagedFieldsEntry], fields: FieldSet) -> list[ManagedFieldsEntry]:
+    """Return the entries without ownership of these fields."""
     return [replace(entry, fields=subtract(entry.fields, fields)) for entry in entries]
 
 
@@ -164,10 +165,12 @@ def _have_equal_values(conflicts: Sequence[FieldConflict], last_applied: Node, l
 
 
 _OWNED_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+"""Members of the metadata whose fields have owners. The server sets all others."""
 CHANGE_ANNOTATIONS = frozenset({MESSAGE, GRANT_PERMISSIONS})
 """Annotations that describe a change instead of the object."""
 
 _UNOWNED_KEYS = {"annotations": SET_BY_STORE | CHANGE_ANNOTATIONS, "labels": frozenset({CLASSIC_ID_LABEL})}
+"""Annotations and labels without owners."""
 
 FINALIZERS = ("metadata", "finalizers")
 """The path of the finalizers, a list that is a set: each finalizer has its own owner."""
@@ -187,6 +190,7 @@ def tracked_fields(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_unowned_keys(field: str, value: Any) -> Any:
+    """Return a member of the metadata without the keys that have no owners."""
     unowned_keys = _UNOWNED_KEYS.get(field)
     if not unowned_keys or not isinstance(value, Mapping):
         return value
@@ -209,6 +213,7 @@ def conflict_error(conflicts: Sequence[FieldConflict]) -> Conflict:
 
 
 def _owner_description(owner: ManagedFieldsEntry) -> str:
+    """Return the owner of a field in the wording of Kubernetes, such as ``"kubectl" using v1``."""
     description = orjson.dumps(owner.manager).decode()
     if owner.subresource:
         description += f" with subresource {orjson.dumps(owner.subresource).decode()}"

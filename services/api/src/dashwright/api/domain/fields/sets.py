@@ -21,6 +21,7 @@ _PREFIX_LENGTH = len("f:")
 """Characters of the prefixes ``f:`` and ``v:``."""
 
 _UNSTORABLE_CHARACTERS = re.compile("[\0\ud800-\udfff]")
+"""Characters that PostgreSQL cannot store: NUL, and surrogates that are not part of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def to_node(tree: Any, set_lists: Collection[Path] = ()) -> Node:
     if isinstance(tree, dict):
         if not tree or _UNSTORABLE_CHARACTERS.search("".join(tree)):
             return Atom(tree)
-        if not set_lists:
+        if not set_lists:  # A shorter way for most objects, whose lists are all atoms.
             return {f"f:{key}": to_node(value) if type(value) is dict else Atom(value) for key, value in tree.items()}
         return {f"f:{key}": to_node(value, [path[1:] for path in set_lists if path[:1] == (key,)]) for key, value in tree.items()}
     if isinstance(tree, list) and tree and () in set_lists:
