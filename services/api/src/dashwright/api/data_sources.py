@@ -13,6 +13,7 @@ from dashwright.common.stores import data_sources, quotas
 from dashwright.common.stores.data_sources import Fields, StoredDataSource
 from dashwright.common.stores.quotas import Claim
 
+# Audit events.
 CREATE: Final = "data-source.create"
 UPDATE: Final = "data-source.update"
 DELETE: Final = "data-source.delete"
@@ -81,6 +82,7 @@ class DataSources:
             await audit.record(connection, actor, DELETE, _audit_target(source_id), org_id=actor.org_id, details=details)
 
     async def _change_secrets(self, connection: Connection, before: StoredDataSource, new_uid: str, secrets: Mapping[str, str]) -> None:
+        """Store and remove secrets, and encrypt the kept ones again if the uid changes. Raises Conflict if that is impossible."""
         if new_uid != before.uid:
             try:
                 await data_sources.move_secrets(connection, self._cipher, before.org_id, before.id, before.uid, new_uid, exclude=secrets)
@@ -96,6 +98,7 @@ def not_found() -> NotFound:
 
 
 async def _get(connection: Connection, org_id: int, source_id: int) -> StoredDataSource:
+    """Return a data source. Raises NotFound."""
     data_source = await data_sources.get(connection, org_id, source_id=source_id)
     if data_source is None:
         raise not_found()
@@ -103,6 +106,7 @@ async def _get(connection: Connection, org_id: int, source_id: int) -> StoredDat
 
 
 def _non_empty(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets to store: an empty value removes a secret."""
     return {name: value for name, value in secrets.items() if value}
 
 

@@ -42,11 +42,11 @@ class _Submitted:
 
     actor: Actor
     job: NewJob
-    idempotency: Idempotency | None
-    trace: str | None
+    idempotency: Idempotency | None  #: None for a submission without message id.
+    trace: str | None  #: W3C traceparent.
 
 
-#: The stored evaluation with the wake-ups to publish, or the reason why it is not stored.
+#: The stored evaluation with the wake-ups to publish, or the error with which it is refused.
 _Result = tuple[StoredJob, Sequence[Wakeup]] | Exception
 
 
@@ -72,8 +72,9 @@ class EvaluationSubmissions:
         context = tracing.current()
         submitted = _Submitted(actor, job, idempotency, context.header if context is not None else None)
         if dry_run:
-            for refusal in (await self._refusals([submitted])).values():
-                raise refusal
+            refusals = await self._refusals([submitted])
+            if job.namespace in refusals:
+                raise refusals[job.namespace]
             return (await self._store([submitted], dry_run=True))[0]
         stored = await self._group.add(submitted)
         if isinstance(stored, Exception):
@@ -86,6 +87,7 @@ class EvaluationSubmissions:
         Evaluations of namespaces with too many waiting jobs are left out first, so that all others are stored in one transaction.
         """
         refusals = await self._refusals(group)
+        # The results of the evaluations that are not refused, in the order of the group.
         stored = iter(await self._store_group([submitted for submitted in group if submitted.job.namespace not in refusals]))
         return [refusals.get(submitted.job.namespace) or next(stored) for submitted in group]
 
@@ -117,6 +119,7 @@ class EvaluationSubmissions:
         return results
 
     async def _store(self, group: Sequence[_Submitted], *, dry_run: bool = False) -> Sequence[tuple[StoredJob, Sequence[Wakeup]]]:
+        """Store a group in one transaction, and return each evaluation with the wake-ups to publish. Raises the errors of ``submit``."""
         actors = [{"uid": submitted.actor.uid, "login": submitted.actor.login} for submitted in group]
         submissions = [Submission([submitted.job], actor, submitted.trace) for submitted, actor in zip(group, actors, strict=True)]
         async with self._database.transaction(dry_run=dry_run) as connection:
@@ -138,6 +141,7 @@ class EvaluationSubmissions:
             raise Forbidden(message, causes=[Cause("quota.evaluations", "QuotaReached", f"limit {self._max_evaluations}")])
 
     async def _record_messages(self, connection: Connection, group: Sequence[_Submitted], stored: Sequence[StoredJob]) -> None:
+        """Record the ids of the messages that are accepted. Raises AcceptedConcurrently if one of them was recorded before."""
         messages = [
             NewMessage(job.namespace, submitted.actor.uid, submitted.idempotency.message_id, submitted.idempotency.body_hash, job.uid)
             for submitted, job in zip(group, stored, strict=True)

@@ -20,6 +20,7 @@ CLEAN_INTERVAL_SECONDS: Final = 3600.0
 _BATCH_SIZE: Final = 1000
 """Limit on the rows that one transaction deletes."""
 _SNAPSHOTS_BATCH_SIZE: Final = 100
+"""Limit on the snapshots that one transaction deletes: their rows are large."""
 _MAX_BUFFERED: Final = 10_000
 """Limit on the buffered times of keys, and on those of users."""
 
@@ -33,8 +34,8 @@ class LastUseTimes:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._keys: dict[int, datetime] = {}
-        self._users: dict[int, datetime] = {}
+        self._keys: dict[int, datetime] = {}  #: By id of the key or token.
+        self._users: dict[int, datetime] = {}  #: By id of the user.
 
     def record(self, identity: Identity) -> None:
         """Record that a caller was authenticated. The identity cache makes this rare: every few seconds for an active caller."""
@@ -59,6 +60,7 @@ class LastUseTimes:
             raise
 
     def _record(self, times: dict[int, datetime], holder_id: int) -> None:
+        """Set the time of a key or user in one of the buffers, unless it is full."""
         if holder_id in times or len(times) < _MAX_BUFFERED:
             times[holder_id] = self._clock.now()
 
@@ -114,7 +116,8 @@ class Cleaner:
         while count == limit:
             # Each transaction takes the lock again: if this gateway stops between two transactions, another gateway continues.
             async with self._database.transaction() as connection:
-                if not await key_store.lock_cleanup(connection):
+                is_only_cleaner = await key_store.lock_cleanup(connection)
+                if not is_only_cleaner:
                     return
                 count = await delete(connection, limit=limit)
             if count:

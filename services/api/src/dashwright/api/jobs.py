@@ -38,6 +38,7 @@ MAX_CANCELLED: Final = 1000
 """Maximum number of jobs that one request cancels."""
 
 _PAGE_SIZE: Final = 500
+"""Number of jobs that one query reads, to select those to cancel."""
 
 _STATUS_TIMEOUT_SECONDS: Final = 1.0
 """Limit on waiting until a submitted job is in its repository's status."""
@@ -128,6 +129,7 @@ class Jobs:
             await self._sync_status_writer.write_queued(submitted, timeout=0)  # Git hosts wait a few seconds only.
 
     def _new_jobs(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, JobRepository]) -> Sequence[NewJob]:
+        """Return a job to store for each spec. ``repositories`` has all repositories that the specs name."""
         now = self._clock.now()
         new_jobs: list[NewJob] = []
         for spec in specs:
@@ -182,6 +184,7 @@ class Jobs:
         *,
         dry_run: bool,
     ) -> Sequence[StoredJob]:
+        """Store jobs and wake the workers, or return the jobs of an earlier delivery of the same message."""
         try:
             async with self._database.transaction(dry_run=dry_run) as connection:
                 submitted = await self._record(connection, actor, namespace, new_jobs, idempotency)
@@ -197,6 +200,7 @@ class Jobs:
         return await self.find_accepted(actor, namespace, idempotency) or []
 
     async def _announce(self, submitted: Sequence[StoredJob], wakeups: Sequence[Wakeup]) -> None:
+        """Wake the workers, and log the jobs."""
         self._wakeups.publish_soon(wakeups)
         await asyncio.sleep(0)  # Publishes the wake-ups before the response is encoded, so that the worker starts earlier.
         for job in submitted:
@@ -210,6 +214,7 @@ class Jobs:
         new_jobs: Sequence[NewJob],
         idempotency: Idempotency | None,
     ) -> jobs.SubmissionResult:
+        """Store jobs with their audit events and the id of their message. Raises TooManyWaitingJobs and AcceptedConcurrently."""
         context = tracing.current()
         trace = context.header if context is not None else None
         submitted_by = {"uid": actor.uid, "login": actor.login}
@@ -219,7 +224,9 @@ class Jobs:
             await job_queues.require_capacity(connection, namespace, added=0, limit=self._max_waiting_jobs)
         if idempotency is not None:
             uids = [job.uid for job in submitted.jobs]
-            if not await accepted_messages.record(connection, namespace, actor.uid, idempotency.message_id, idempotency.body_hash, uids):
+            message_id, body_hash = idempotency.message_id, idempotency.body_hash
+            is_first_delivery = await accepted_messages.record(connection, namespace, actor.uid, message_id, body_hash, uids)
+            if not is_first_delivery:
                 raise AcceptedConcurrently
         await audit.record_all(connection, _audit_events(actor, submitted.jobs))
         return submitted
@@ -270,6 +277,7 @@ class Jobs:
         return len(names)
 
     async def _cancel(self, connection: Connection, actor: Actor, kind: Kind, namespace: str, name: str) -> StoredJob:
+        """Cancel a job with an audit event, and return it as it was before. Raises NotFound."""
         now = self._clock.milliseconds()
         job = await jobs.cancel(connection, kind, namespace, name, now=now)
         if job.state in (State.PENDING, State.WORKING):
@@ -290,6 +298,7 @@ class Jobs:
 
 
 async def _selected_names(connection: Connection, kind: Kind, namespace: str, is_selected: Callable[[StoredJob], bool]) -> list[str]:
+    """Return the names of the selected jobs. Raises BadRequest for more than ``MAX_CANCELLED``."""
     names: list[str] = []
     after: str | None = ""
     while after is not None:

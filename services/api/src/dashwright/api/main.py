@@ -266,6 +266,7 @@ def _routes(
     repository_routes: list[Route],
     probes: Probes,
 ) -> list[Route]:
+    """Return all routes, and add the checks of the database and the broker to ``probes``."""
     settings, database, clock = services.settings, services.database, services.clock
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)

@@ -29,8 +29,8 @@ class RefusalBuffer:
         self._database = database
         self._size = size
         self._events: deque[audit.Event] = deque()
-        self._anonymous_count = 0
-        self._anonymous_by_network: Counter[str] = Counter()
+        self._anonymous_count = 0  #: Number of events of unauthenticated clients.
+        self._anonymous_by_network: Counter[str] = Counter()  #: Number of these events by network.
 
     def record(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
         """Add a refused change."""
@@ -44,7 +44,9 @@ class RefusalBuffer:
         self._add(audit.Event(actor, LOGIN, subject, outcome=audit.Outcome.REFUSED, status=401, details=details, org_id=None))
 
     def _add(self, event: audit.Event) -> None:
-        if len(self._events) >= self._size or (_is_anonymous(event.actor) and not self._has_room_for_anonymous(event.actor.address)):
+        """Add an event, or discard it if the buffer or the part for unauthenticated clients is full."""
+        is_part_full = _is_anonymous(event.actor) and not self._accepts_anonymous(event.actor.address)
+        if len(self._events) >= self._size or is_part_full:
             metrics.audit_dropped.inc()
             return
         if _is_anonymous(event.actor):
@@ -52,9 +54,11 @@ class RefusalBuffer:
             self._anonymous_by_network[client_network(event.actor.address)] += 1
         self._events.append(event)
 
-    def _has_room_for_anonymous(self, address: str) -> bool:
+    def _accepts_anonymous(self, address: str) -> bool:
+        """Return whether an unauthenticated client may add an event: neither all of them nor its network have reached their limit."""
         limit = max(1, self._size // _ANONYMOUS_DIVISOR)
-        return self._anonymous_count < limit and self._anonymous_by_network[client_network(address)] < max(1, limit // _ANONYMOUS_DIVISOR)
+        network_limit = max(1, limit // _ANONYMOUS_DIVISOR)
+        return self._anonymous_count < limit and self._anonymous_by_network[client_network(address)] < network_limit
 
     async def flush(self) -> None:
         """Write the buffer to the audit log. Raises Unavailable, after which the events remain in the buffer."""

@@ -28,6 +28,7 @@ _LIFETIME = timedelta(days=825)
 _RENEWAL_MARGIN = timedelta(days=30)
 """Remaining lifetime at which a start of the gateway replaces its self-signed certificate."""
 _HSTS_VALUE = f"max-age={365 * 86_400}"
+"""Value of the header ``Strict-Transport-Security``: a year, in seconds."""
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 
 
@@ -50,12 +51,14 @@ def response_headers(settings: Settings) -> Mapping[str, str]:
 
 
 def _context_from(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+    """Return a TLS context for a server with the certificate. Without ``key``, the file of the certificate has the private key, too."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     return context
 
 
 def _self_signed_context(settings: Settings, now: datetime) -> ssl.SSLContext:
+    """Return a TLS context with the self-signed certificate in the data directory. Raises SettingsError if it is unusable."""
     folder = settings.data_dir / "tls"
     try:
         return _context_from(_current_pair(folder, _host_names(settings.http_host), now))
@@ -90,6 +93,7 @@ def _current_pair(folder: Path, names: list[str], now: datetime) -> Path:
 
 
 def _is_usable(certificate: x509.Certificate, names: list[str], now: datetime) -> bool:
+    """Return whether a self-signed certificate has these names, and need not be replaced."""
     alternative_names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     is_authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     expires_soon = certificate.not_valid_after_utc - now <= _RENEWAL_MARGIN
@@ -97,6 +101,7 @@ def _is_usable(certificate: x509.Certificate, names: list[str], now: datetime) -
 
 
 def _alternative_names(names: list[str]) -> list[x509.GeneralName]:
+    """Return host names and addresses as the subject alternative names of a certificate."""
     addresses = {name: _parse_address(name) for name in names}
     return [x509.IPAddress(address) if address else x509.DNSName(name) for name, address in addresses.items()]
 

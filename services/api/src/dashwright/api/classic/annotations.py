@@ -125,12 +125,14 @@ class Annotations:
                 )
 
     async def _restrict_to_readable(self, caller: Identity, query: AnnotationQuery) -> AnnotationQuery:
+        """Return a query that finds only annotations that the caller may read."""
         view = await self._policy.view(caller, caller.namespace)
         return replace(
             query, include_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_for_action(DASHBOARD, READ)
         )
 
     async def _get_permitted(self, caller: Identity, action: str, annotation_id: int) -> Annotation:
+        """Return an annotation. Raises NotFound, and Forbidden if the caller may not do ``action`` on it."""
         async with self._database.connection() as connection:
             matches = await annotations.find(connection, AnnotationQuery(caller.org_id, id=annotation_id), limit=1)
         if not matches:
@@ -140,6 +142,7 @@ class Annotations:
         return annotation
 
     async def _require_permission(self, caller: Identity, action: str, dashboard: str | None, folder: str | None) -> None:
+        """Raise Forbidden unless the caller may do ``action`` on annotations of a dashboard (None: of the organization)."""
         if dashboard is None:
             is_allowed = caller.may(action, ORGANIZATION_ANNOTATIONS)
         else:

@@ -37,6 +37,7 @@ class VersionMismatch(PreconditionFailed):
 
 
 def _as_integer(value: Any) -> Any:
+    """Return an exact number as an integer. Other values are returned unchanged, for pydantic to check."""
     integer = parse_integer(str(value)) if isinstance(value, ExactNumber) else None
     return value if integer is None else integer
 
@@ -80,14 +81,17 @@ async def find_folder(connection: Connection, org_id: int, uid: str | None, fold
 def new_object(
     kind: Kind, name: str, api_version: str, spec: dict[str, Any], *, folder: str, message: str = "", **fields: Any
 ) -> DesiredObject:
-    """Return the desired object for a new object. ``folder`` is empty at the root."""
+    """Return the desired object for a new object. ``folder`` is empty at the root. ``fields`` are further fields of DesiredObject."""
     return DesiredObject(kind, name, api_version, spec, annotations=_annotations({}, folder, message), is_stored_body=True, **fields)
 
 
 def replacement(
     current: StoredObject, api_version: str, spec: dict[str, Any], *, folder: str, message: str = "", **fields: Any
 ) -> DesiredObject:
-    """Return the desired object that replaces spec and folder of the stored object ``current``. Labels and other metadata are kept."""
+    """Return the desired object that replaces spec and folder of the stored object ``current``. Labels and other metadata are kept.
+
+    ``fields`` are further fields of DesiredObject.
+    """
     metadata = orjson.loads(current.metadata)
     return DesiredObject(
         current.kind,
@@ -109,6 +113,7 @@ def new_uid() -> str:
 
 
 def _annotations(current_annotations: dict[str, str], folder: str, message: str) -> dict[str, str]:
+    """Return the annotations with the folder and the message of the change. Empty ones are left out."""
     new_annotations = {FOLDER_KEY: folder, MESSAGE: message}
     annotations = {key: value for key, value in current_annotations.items() if key not in new_annotations}
     return annotations | {key: value for key, value in new_annotations.items() if value}

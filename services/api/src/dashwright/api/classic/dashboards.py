@@ -29,7 +29,9 @@ SAVE: Final = event_of(DASHBOARD, "save")
 RESTORE: Final = event_of(DASHBOARD, "restore")
 
 _IMPOSSIBLE_GENERATION: Final = -1
+"""A generation that no dashboard has, since generations begin at 1."""
 _MAX_TRASH_ENTRIES: Final = 1000
+"""Limit on the deleted dashboards with the same uid that are read."""
 # The store has the current values; copies in the body would become outdated.
 _SET_BY_STORE: Final = frozenset({"id", "uid", "version"})
 
@@ -38,7 +40,7 @@ _SET_BY_STORE: Final = frozenset({"id", "uid", "version"})
 class SaveRequest:
     """A dashboard to save."""
 
-    #: The body as it was sent.
+    #: The dashboard as it was sent.
     spec: Mapping[str, Any]
     #: Empty if missing.
     uid: str
@@ -198,12 +200,13 @@ class Dashboards:
         return await self._writer.create(desired, context, size=len(version.spec))
 
     async def _replace(self, context: WriteContext, name: str, request: SaveRequest, folder: str) -> StoredObject:
+        """Replace a stored dashboard, and return it. Raises NotFound, and VersionMismatch for another generation than the requested one."""
         spec = _spec_to_store(request.spec)
 
         def change(current: StoredObject) -> DesiredObject:
             return common.replacement(current, _api_version(spec), spec, folder=folder, message=request.message)
 
-        # No dashboard has this generation, so a request without version replaces none.
+        # Without version and ``overwrite``, the request may only create a dashboard, so any stored one is a mismatch.
         expected_generation = _IMPOSSIBLE_GENERATION if request.version is None else request.version
         preconditions = Preconditions() if request.overwrite else Preconditions(generation=expected_generation)
         try:

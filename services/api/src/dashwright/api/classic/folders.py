@@ -25,6 +25,7 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
 _CONFLICT_MESSAGE: Final = "the folder has been changed by someone else"
+"""Grafana's message for another version than the requested one, and for a new folder with a used uid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ class Folders:
             raise not_found() from error
 
     async def _update(self, context: WriteContext, uid: str, change: Callable[[StoredObject], DesiredObject]) -> StoredObject:
+        """Write the result of ``change`` for the stored folder, and return the folder. Raises NotFound in the classic wording."""
         try:
             return (await self._writer.update(FOLDER, context.identity.namespace, uid, change, context)).stored_object
         except NotFound as error:
@@ -171,5 +173,6 @@ def _stored_parent(parent: str) -> str:
 
 
 def _check_title(title: str) -> None:
+    """Raise BadRequest for a blank title."""
     if not title.strip():
         raise BadRequest("folder title cannot be empty")

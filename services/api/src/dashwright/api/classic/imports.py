@@ -61,15 +61,17 @@ class Imports:
         return [panel for panel in panels if panel.uid not in used_uids]
 
     async def _create(self, context: WriteContext, request: ImportRequest, panel: ExportedPanel) -> None:
+        """Create a library panel in the folder of the import."""
         element = ElementRequest(panel.name, PANEL, panel.model, request.folder_uid, request.folder_id, request.size)
         await self._elements.create(context, panel.uid, element)
 
 
 def _save_request(request: ImportRequest) -> SaveRequest:
+    """Return the request that saves the imported dashboard."""
     uid = request.dashboard.spec.get("uid")
     return SaveRequest(
         spec=request.dashboard.spec,
-        # The trial and the write must be about the same dashboard.
+        # A generated uid is set here, because the trial and the write must be about the same dashboard.
         uid=uid if isinstance(uid, str) and uid else common.new_uid(),
         dashboard_id=0,
         version=None,

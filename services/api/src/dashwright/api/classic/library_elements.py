@@ -94,7 +94,7 @@ class LibraryElements:
 
         def apply_change(current: StoredObject) -> DesiredObject:
             spec = read_json(current.spec) if request.model is None else dict(request.model)
-            target_folder = current.folder or "" if folder is None else folder
+            target_folder = (current.folder or "") if folder is None else folder
             return common.replacement(current, common.CLASSIC_VERSION, spec, folder=target_folder, title=request.name or current.title)
 
         await self._writer.update(
@@ -120,6 +120,7 @@ def _require_permission(view: AccessView, context: WriteContext, verb: str, name
 
 
 def _check_kind(request: ElementRequest) -> None:
+    """Raise BadRequest for any kind of element other than a panel."""
     if request.kind != PANEL:
         raise BadRequest(f"kind {request.kind} is not supported: library elements are panels, kind {PANEL}")
 

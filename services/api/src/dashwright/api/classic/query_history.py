@@ -33,7 +33,7 @@ class QueryHistory:
         owner, encoded_queries = _owner(caller), _encode(queries)
         async with self._database.transaction() as connection:
             await query_history.lock(connection, owner.user_id)
-            await query_history.delete_surplus(connection, owner.user_id, keep=self._limit - 1)
+            await query_history.delete_surplus(connection, owner.user_id, keep=self._limit - 1)  # The new entry is one, too.
             entry = await query_history.insert(connection, owner, new_uid(), data_source_uid, encoded_queries, now=self._clock.now())
             if entry is None:
                 raise Forbidden("The user was deleted, so it has no query history")
@@ -67,6 +67,7 @@ class QueryHistory:
     async def _change(
         self, actor: Actor, caller: Identity, uid: str, *, comment: str | None = None, is_starred: bool | None = None
     ) -> HistoryEntry:
+        """Set the comment or the star of an entry (None: keep it), and return the entry. Raises NotFound."""
         async with self._database.transaction() as connection:
             entry = await query_history.change(connection, _owner(caller), uid, comment=comment, is_starred=is_starred)
             if entry is None:
@@ -76,12 +77,14 @@ class QueryHistory:
 
 
 def _owner(caller: Identity) -> HistoryOwner:
+    """Return the owner of the caller's history. Raises Forbidden for a caller without an account."""
     if not caller.user_id:
         raise Forbidden("Only users and service accounts have a query history; a legacy API key has none")
     return HistoryOwner(caller.user_id, caller.org_id)
 
 
 def _encode(queries: list[dict[str, Any]]) -> str:
+    """Return queries as JSON. Raises BadRequest if they are too large, or have a string that cannot be stored."""
     try:
         check_strings(queries)
     except Invalid as error:

@@ -32,8 +32,10 @@ DELETED: Final = "snapshot.delete"
 #: The lifetime of a snapshot that never expires, as in Grafana.
 MAX_LIFETIME_SECONDS: Final = 50 * 365 * 86_400
 
+#: Number of characters of a generated key.
 _KEY_LENGTH: Final = 32
 _KEY_CHARACTERS: Final = string.ascii_letters + string.digits
+#: Keys that clients may choose.
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -53,7 +55,7 @@ class SnapshotRequest:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotKeys:
-    """The keys of a new snapshot. The delete key is not stored."""
+    """The keys of a new snapshot. Of the delete key, only a hash is stored."""
 
     key: str
     delete_key: str
@@ -151,10 +153,12 @@ class Snapshots:
         return owner.id
 
     def _require_enabled(self) -> None:
+        """Raise Forbidden if snapshots are disabled."""
         if not self.are_enabled:
             raise Forbidden("Dashboard Snapshots are disabled")
 
     async def _may_delete(self, caller: Identity, owner: SnapshotOwner) -> bool:
+        """Return whether the caller is an Admin, the creator of a snapshot, or a user who may edit its dashboard."""
         if bypasses_rules(caller) or (caller.user_id and caller.user_id == owner.user_id):
             return True
         return bool(owner.dashboard_uid) and await self._may(caller, "update", owner.dashboard_uid, unknown_suffices=False)
@@ -162,7 +166,8 @@ class Snapshots:
     async def _may(self, caller: Identity, verb: str, uid: str, *, unknown_suffices: bool) -> bool:
         """Return whether the caller may use a verb on a dashboard.
 
-        With ``unknown_suffices``, an unknown dashboard counts as a dashboard at the root. Otherwise the result is False for it.
+        With ``unknown_suffices``, an unknown dashboard counts as a dashboard at the root. Without it, the result for an unknown dashboard
+        is False.
         """
         async with self._database.connection() as connection:
             dashboard = await access.find(connection, DASHBOARD, caller.namespace, uid) if uid else None
@@ -173,6 +178,7 @@ class Snapshots:
         return view.may(DASHBOARD.actions[verb], DASHBOARD, uid, folder)
 
     async def _delete(self, connection: Connection, actor: Actor, owner: SnapshotOwner) -> bool:
+        """Delete a snapshot with an audit event. Return False if another request has deleted it."""
         is_deleted = await snapshots.delete(connection, owner.id)
         if is_deleted:
             await audit.record(connection, actor, DELETED, _audit_target(owner.id), org_id=actor.org_id)
@@ -204,6 +210,7 @@ def _encode(dashboard: dict[str, Any]) -> str:
 
 
 def _hash(delete_key: str) -> bytes:
+    """Return the hash of a delete key. A reader of the database must not be able to delete snapshots by it."""
     return hashlib.sha256(delete_key.encode(errors="replace")).digest()
 
 

@@ -229,7 +229,7 @@ class _LabelSelectorParser:
         self._index += 1
 
     def _is_current(self, *marks: str) -> bool:
-        """Return whether the current token is one of these marks, or the end."""
+        """Return whether the current token is one of these marks, of which ``_END`` is one."""
         return not self._current_token.is_word and self._current_token.value in marks
 
     @property
