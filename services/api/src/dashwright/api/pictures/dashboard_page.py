@@ -61,12 +61,14 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
     titles = ReadableTitles(database, policy)
 
     async def read(call: Call) -> StoredObject:
+        """Return the dashboard in the path. Raises NotFound, also if the caller may not read it."""
         try:
             return await dashboards.get(call.identity, call.parameters["uid"])
-        except Forbidden as error:  # A user must not learn that a dashboard exists that the user may not read.
+        except Forbidden as error:  # The page must not reveal that the dashboard exists.
             raise not_found() from error
 
     async def show_dashboard(call: Call) -> Response:
+        """Return the page of a dashboard. If its pictures cannot be drawn, the page has the reason in place of the panels."""
         if call.query.get(_VIEWED_PANEL):
             return Response(302, headers={"Location": _panel_address(call)})
         number = call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
@@ -103,6 +105,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         )
 
     async def show_panel(call: Call) -> Response:
+        """Return the page of one panel. If its picture cannot be drawn, the page has the reason in place of the panel."""
         options, dashboard, query = picture_options(call), await read(call), with_range(call.query)
         if options.panel is None:
             raise BadRequest("the parameter panelId is missing: it is the id of the panel to show")
@@ -112,7 +115,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         panel = next((panel for panel in panels if panel.id == options.panel), None)
         if outline and panel is None:
             raise NotFound(f"the dashboard has no panel {options.panel}")
-        # The values of the page apply, not those of the first repetition of the panel.
+        # A repeated panel has the values of its first repetition, which would replace the values in the URL of this page.
         shown_panel = panel_alone(panel.model_copy(update={"variables": {}}), address, theme) if panel else None
         title = (outline.title if outline else dashboard.title) or dashboard.name
         dashboard_query = urlencode(kept_parameters(query))

@@ -45,6 +45,7 @@ _QUICK_RANGES: Final = {
 }
 _REFRESH_INTERVALS: Final = ("5s", "10s", "30s", "1m", "5m", "15m", "30m", "1h", "2h", "1d")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+"""Seconds of each unit of an interval."""
 _INTERVAL: Final = re.compile(r"([0-9]{1,6})([smhd])")
 _MIN_REFRESH_SECONDS: Final = 5
 """The shortest refresh interval in seconds, as Grafana's default of ``min_refresh_interval``."""
@@ -83,8 +84,8 @@ class PageControls(NamedTuple):
     """The controls of a page. Without an outline of its dashboard, it has no variables and no links to other time ranges."""
 
     path: str
-    from_: str
-    to: str
+    from_: str  #: Start of the time range as in the URL, such as ``now-6h``.
+    to: str  #: End of the time range.
     timezone: str
     hidden: Parameters  #: Parameters that the form keeps without a control.
     times: TimeControls | None
@@ -145,12 +146,13 @@ def _time_controls(path: str, query: MultiMapping[str], outline: DashboardOutlin
         )
 
     quick_ranges = [link(text, *bounds) for bounds, text in _QUICK_RANGES.items()]
-    length = max(outline.end - outline.start, 1000)
+    length = max(outline.end - outline.start, 1000)  # At least a second, so that a move changes the range.
     moves = {
         "Earlier": (outline.start - length // 2, outline.end - length // 2),
         "Later": (outline.start + length // 2, outline.end + length // 2),
         "Longer": (outline.start - length // 2, outline.end + length // 2),
     }
+    # A bound in milliseconds since 1970 is not readable, whereas one such as ``now-6h`` is.
     bounds = [
         _iso(milliseconds) if text.isdigit() else text for text, milliseconds in ((outline.from_, outline.start), (outline.to, outline.end))
     ]
@@ -194,5 +196,6 @@ def _variable_parameters(query: MultiMapping[str], outline: DashboardOutline) ->
 
 
 def _iso(milliseconds: int) -> str:
+    """Return a time in ISO 8601. A time before 1970 or after the year 3000 becomes the first or last one."""
     bounded = min(max(milliseconds, 0), _MAX_MILLISECONDS)
     return f"{datetime.fromtimestamp(bounded // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -15,9 +15,11 @@ _COLUMNS: Final = 24
 _ROW_PIXELS: Final = 38
 """Pixels of a row of the grid with the gap below it, as in Grafana."""
 _GAP_PIXELS: Final = 8
+"""Pixels between two panels, as in Grafana."""
 _WIDE_PIXELS: Final = 1368
 """Width of the grid in pixels at which pictures are not scaled."""
 _MEDIUM_PIXELS: Final = 868
+"""This width on a medium screen."""
 _NARROW_PIXELS: Final = 400
 """Width of every picture on a small screen, where panels are below one another."""
 _NARROW_HEIGHTS: Final = (110, 480)
@@ -51,9 +53,7 @@ class PictureAddress:
 
     def of(self, panel: OutlinePanel, size: _Size, theme: str) -> str:
         """Return the address of the picture of a panel. The values for which the panel is repeated replace those of the parameters."""
-        own_names = {f"var-{name}" for name in panel.variables}
-        parameters = [(name, value) for name, value in self.parameters if name not in own_names]
-        parameters += [(f"var-{name}", value) for name, values in panel.variables.items() for value in values]
+        parameters = _own_parameters(panel, self.parameters)
         picture = {"panelId": panel.id, "width": size.width, "height": size.height, "theme": theme, "format": "svg"}
         return f"{self.path}?{urlencode([*picture.items(), *parameters])}"
 
@@ -119,6 +119,7 @@ def grid_of(
             rules.append(f"#{key}{{grid-area:{panel.y + 1}/{panel.x + 1}/span {panel.height}/span {panel.width}}}")
         heading = (section.title.strip() or "Row without a title") if section.has_heading else ""
         sections.append(ShownSection(heading, section.is_collapsed, panels))
+    # Only screens that are wider than a narrow one have a grid.
     return Grid(sections, f"@media (min-width: 701px){{{''.join(rules)}}}" if rules else "")
 
 
@@ -136,12 +137,14 @@ def panel_at_half_width(panel: OutlinePanel, address: PictureAddress, theme: str
 def _shown_panel(
     panel: OutlinePanel, address: PictureAddress, sizes: Sequence[_Size], theme: str, key: str = "", page: str = ""
 ) -> ShownPanel:
+    """Return a panel with pictures in these sizes. ``key`` is the id of its element, and ``page`` the address of its own page."""
     return ShownPanel(
         key, _description(panel), panel.description.strip(), bool(panel.title.strip()), page, list(_sources(panel, address, sizes, theme))
     )
 
 
 def _own_parameters(panel: OutlinePanel, parameters: Parameters) -> Parameters:
+    """Return parameters of a URL in which the values for which a panel is repeated replace those of the page."""
     own_names = {f"var-{name}" for name in panel.variables}
     values = [(f"var-{name}", value) for name, values in panel.variables.items() for value in values]
     return [*((name, value) for name, value in parameters if name not in own_names), *values]
@@ -166,7 +169,9 @@ def _grid_size(media: str, columns: int, height: int, grid_pixels: int) -> _Size
 
 
 def _sources(panel: OutlinePanel, address: PictureAddress, sizes: Sequence[_Size], theme: str) -> Iterator[PictureSource]:
+    """Yield a picture for each size and theme. Without ``theme``, the browser chooses between a dark and a light one."""
     for size in sizes:
+        # Media queries by theme. An empty one matches every screen, so the light theme is last.
         themes: Mapping[str, str] = {theme: ""} if theme else {"dark": _DARK, "light": ""}
         for name, theme_media in themes.items():
             media = " and ".join(condition for condition in (size.media, theme_media) if condition)

@@ -37,6 +37,8 @@ _STRING_PARAMETERS: Final = ("from", "to", "theme", "format", "title", "timezone
 _VARIABLE_PREFIX: Final = "var-"
 """Prefix of the names of variables, as in Grafana's links."""
 _MAX_VARIABLES: Final = 100
+_MAX_QUOTED_CHARACTERS: Final = 40
+"""Largest number of characters of a value that an error quotes."""
 
 
 def routes(dashboards: Dashboards, pictures: DashboardPictures) -> list[Route]:
@@ -129,10 +131,11 @@ def _variables(query: MultiMapping[str]) -> dict[str, list[str]]:
 
 
 def _parse_number(name: str, value: str) -> float:
+    """Return the value of a numeric parameter. Raises BadRequest for another value."""
     try:
         return float(value) if name == "scale" else int(value)
     except ValueError as error:
-        raise BadRequest(f"the parameter {name} is {value[:40]!r}; give a number") from error
+        raise BadRequest(f"the parameter {name} is {value[:_MAX_QUOTED_CHARACTERS]!r}; give a number") from error
 
 
 PICTURE_PARAMETERS: Final = {

@@ -10,6 +10,7 @@ from dashwright.common.errors import BadRequest
 
 MIDDLE: Final = "time"
 LENGTH: Final = "time.window"
+"""Names of the parameters of the middle and the length."""
 TIME_PARAMETERS: Final = {
     "from": "start of the time range, such as now-6h; by default the dashboard's own",
     "to": "end of the time range, such as now",
@@ -18,6 +19,7 @@ TIME_PARAMETERS: Final = {
 }
 """Query parameters of the time range, with their descriptions."""
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000, "y": 31_536_000_000}
+"""Milliseconds of each unit of a length."""
 _LENGTH: Final = re.compile(r"([0-9]{1,15})(ms|[smhdwy])?", re.ASCII)
 _MIDDLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 
@@ -36,7 +38,7 @@ def with_range(query: MultiMapping[str]) -> MultiMapping[str]:
 
 
 def _middle(text: str) -> int:
-    """Return a time in milliseconds since 1970."""
+    """Return a time in milliseconds since 1970. Raises BadRequest for another value."""
     if _MIDDLE.fullmatch(text):
         return int(text)
     try:
@@ -47,7 +49,7 @@ def _middle(text: str) -> int:
 
 
 def _length(text: str) -> int:
-    """Return a duration in milliseconds."""
+    """Return a duration in milliseconds. Raises BadRequest for another value, and for 0."""
     match = _LENGTH.fullmatch(text)
     if match is None or not int(match[1]):
         raise BadRequest(f"the parameter {LENGTH} is {text[:40]!r}; give milliseconds, or a number with a unit, such as 1h")

@@ -27,7 +27,9 @@ _PAUSE_SECONDS: Final = 5.0
 """Seconds without validation after the worker did not respond. Otherwise each waiting submission would wait for its own timeout."""
 
 _MAX_CONCURRENT: Final = 16
+"""Limit on the concurrent requests to workers."""
 _MAX_WAITING: Final = 1000
+"""Limit on the requests that wait for a slot."""
 
 _MAX_GROUP: Final = 64
 """Limit on the panels of one request to a worker."""
@@ -69,6 +71,7 @@ class PanelValidationClient:
             raise invalid_error(causes, EVALUATION, submission.metadata.name)
 
     async def _fetch_faults(self, org_id: int, request: dict[str, Any]) -> _Faults:
+        """Return the faults of one panel, which is sent together with others of its organization unless it is large."""
         body = orjson.dumps(request)
         if len(body) > _MAX_GROUPED_BYTES:
             return (await self._validate(org_id, [body]))[0]
@@ -86,6 +89,7 @@ class PanelValidationClient:
         return [faults[body] for body in bodies]
 
     async def _validate_distinct(self, org_id: int, bodies: Sequence[bytes]) -> Sequence[_Faults]:
+        """Return the faults of each panel, as ``_validate`` does. The panels differ from each other."""
         loop = asyncio.get_running_loop()
         without_faults: Sequence[_Faults] = [[] for _ in bodies]
         if loop.time() < self._paused_until:

@@ -13,6 +13,7 @@ TIMEOUT_SECONDS: Final = 30.0
 """Time limit of a picture in seconds, including its queries."""
 
 _MAX_CONCURRENT: Final = 4
+"""Limit on the pictures that this gateway requests concurrently."""
 _MAX_WAITING: Final = 60
 """Limit on the requests that wait: browsers request up to six pictures of a page concurrently."""
 _MAX_WAITING_SECONDS: Final = 20.0

@@ -56,10 +56,12 @@ class RepositoryHealthClient:
                 raise Unhealthy(f"The repository configuration is not healthy: {reasons}", details={"name": name})
 
     def _is_stale(self, health: HealthStatus) -> bool:
+        """Return whether the repository must be probed again: its last probe is too old, or it was never probed."""
         ttl_milliseconds = 1000 * (HEALTHY_TTL_SECONDS if health.healthy else UNHEALTHY_TTL_SECONDS)
         return health.checked is None or health.checked < self._clock.milliseconds() - ttl_milliseconds
 
     async def _probe(self, namespace: str, name: str) -> HealthStatus | None:
+        """Return the result of a new probe, or None without a response of the worker."""
         request = ProbeRequest(namespace=namespace, name=name)
         try:
             await self._broker.check()  # Fails immediately without a broker, where the call would wait for its timeout.

@@ -43,6 +43,7 @@ class SyncStatusWriter:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _write_queued(self, job_uids: Sequence[uuid.UUID]) -> None:
+        """Record syncs in their order, up to the first error."""
         # Each job has its own transaction, so that other writers get the lock between two jobs of a long list.
         for uid in job_uids:
             try:

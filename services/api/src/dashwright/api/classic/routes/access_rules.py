@@ -28,6 +28,8 @@ from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "access_control"
 _BAD_BODY: Final = "bad request data"
+_MAX_QUOTED_CHARACTERS: Final = 40
+"""Largest number of characters of a name that an error quotes."""
 _LEVELS: Final = {"": Level.NONE, "View": Level.VIEW, "Edit": Level.EDIT, "Admin": Level.ADMIN}
 _ROLES: Final = {role.value: role for role in Role if role is not Role.NONE}
 
@@ -116,6 +118,7 @@ class _Handlers:
         return json_response(PermissionsDescription(assignments=Assignments(), permissions=list(get_args(LevelName))))
 
     async def _set(self, call: Call, rule: Rule) -> Response:
+        """Set the level in the body for the user, team or role of ``rule``, which has no level yet."""
         body = await call.model_or_400(SetPermission, message=_BAD_BODY)
         level = _named_level(body.permission)
         await self._permissions.set_rule(call.actor, call.identity, self._kind, call.parameters["uid"], rule._replace(level=level))
@@ -144,6 +147,7 @@ _CLASSIC_PATHS: Final = {
 
 
 def _classic_routes(kind: Kind, permissions: Permissions) -> list[Route]:
+    """Return the routes below the objects of a kind."""
     handlers, read, write = _Handlers(permissions, kind), *_permissions(kind)
     routes_of_kind: list[Route] = []
     for path, list_id, replace_id in _CLASSIC_PATHS[kind.kind]:
@@ -171,6 +175,7 @@ def _classic_routes(kind: Kind, permissions: Permissions) -> list[Route]:
 
 
 def _access_control_routes(kind: Kind, permissions: Permissions) -> list[Route]:
+    """Return the routes of a kind below ``/api/access-control``."""
     handlers, read, write = _Handlers(permissions, kind), *_permissions(kind)
     root = f"/api/access-control/{kind.plural}"
 
@@ -227,6 +232,7 @@ def _permissions(kind: Kind) -> tuple[Permission, Permission]:
 
 
 def _rule(user_id: int, team_id: int, role: str, level: Level) -> Rule:
+    """Return a rule from the members of a body. Raises BadRequest unless they name exactly one user, team or role."""
     holder_count = sum(map(bool, (user_id, team_id, role)))
     if holder_count != 1:
         raise BadRequest("each permission belongs to one user, one team or one role: give one of userId, teamId and the role")
@@ -234,22 +240,25 @@ def _rule(user_id: int, team_id: int, role: str, level: Level) -> Rule:
 
 
 def _role(name: str) -> Role:
+    """Return a role that may have rules. Raises BadRequest for another name."""
     role = _ROLES.get(name)
     if role is None:
-        raise BadRequest(f"role {name[:40]!r} has no permissions of its own; give one of {', '.join(_ROLES)}")
+        raise BadRequest(f"role {name[:_MAX_QUOTED_CHARACTERS]!r} has no permissions of its own; give one of {', '.join(_ROLES)}")
     return role
 
 
 def _level(permission: int) -> Level:
+    """Return the level with a number of Grafana. Raises BadRequest for another number."""
     if permission not in (Level.VIEW, Level.EDIT, Level.ADMIN):
         raise BadRequest(f"permission {permission} is unknown: give 1 (view), 2 (edit) or 4 (admin)")
     return Level(permission)
 
 
 def _named_level(name: str) -> Level:
+    """Return the level with a name of Grafana, empty for NONE. Raises BadRequest for another name."""
     level = _LEVELS.get(name)
     if level is None:
-        raise BadRequest(f"permission {name[:40]!r} is unknown: give View, Edit, Admin or nothing")
+        raise BadRequest(f"permission {name[:_MAX_QUOTED_CHARACTERS]!r} is unknown: give View, Edit, Admin or nothing")
     return level
 
 
@@ -262,6 +271,7 @@ def _path_id(call: Call, parameter: str, noun: str) -> int:
 
 
 def _object_permission(kind: Kind, target: ProtectedObject, effective_rule: EffectiveRule) -> ObjectPermission:
+    """Return a rule in the format of the routes below the objects. It names the folder that the rule is inherited from."""
     rule, stored_rule, source = effective_rule.rule, effective_rule.stored_rule, effective_rule.source
     created = ZERO_TIME if stored_rule is None else format_time(stored_rule.created)
     permission = ObjectPermission(
@@ -286,12 +296,13 @@ def _object_permission(kind: Kind, target: ProtectedObject, effective_rule: Effe
     if source is None:
         url_of = folder_url if kind is FOLDER else dashboard_url
         permission.title, permission.slug, permission.url = target.title, slug_of(target.title), url_of(target.name, target.title)
-    elif source.name:
+    elif source.name:  # A folder that the caller may not read has no name.
         permission.title, permission.slug, permission.url = source.title, slug_of(source.title), folder_url(source.name, source.title)
     return permission
 
 
 def _access_control_permission(kind: Kind, effective_rule: EffectiveRule) -> HeldPermission:
+    """Return a rule in the format of the routes below ``/api/access-control``."""
     rule, stored_rule = effective_rule.rule, effective_rule.stored_rule
     permission = HeldPermission(
         role_name=f"managed:{_holder_name(rule)}:permissions",
@@ -317,5 +328,6 @@ def _holder_name(rule: Rule) -> str:
 
 
 def _level_name(level: Level) -> LevelName:
+    """Return the name of Grafana for a level other than NONE."""
     names: Sequence[LevelName] = get_args(LevelName)
     return next(name for name in names if _LEVELS[name] is level)

@@ -97,7 +97,7 @@ class GraphiteEvent(ClassicBody):
 
     what: Text = ""
     #: Unix seconds; 0: now.
-    when: Annotated[Int64, Field(ge=-(2**53), le=2**53)] = 0
+    when: Annotated[Int64, Field(ge=-(2**53), le=2**53)] = 0  # As milliseconds, these bounds fit into 64 bits.
     #: A list of tags, or a string of tags separated by blanks.
     tags: list[Text] | Text | None = None
     #: Appended to the text.
@@ -115,6 +115,8 @@ class AnnotationSelection(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of annotations."""
+
     def __init__(self, annotations: Annotations) -> None:
         self._annotations = annotations
 
@@ -195,15 +197,18 @@ class _Handlers:
         return message_response("Annotations deleted")
 
     async def _add(self, call: Call, target: AnnotationTarget, content: AnnotationContent, message: str) -> Response:
+        """Create an annotation, and return the response with its id and a message."""
         annotation_id = await self._annotations.create(call.actor, call.identity, target, content)
         return json_response(AnnotationAdded(id=annotation_id, message=message))
 
 
 def _annotation_id(call: Call) -> int:
+    """Return the id in the path. Raises BadRequest for another value."""
     return call.path_integer("annotation_id", "annotationId is invalid")
 
 
 def _content(time: int, time_end: int, text: str | None, tags: list[str] | None, data: _Data, *, message: str) -> AnnotationContent:
+    """Return the content of an annotation from the members of a body. Raises BadRequest with ``message`` if it cannot be stored."""
     try:
         check_strings(data)
         encoded_data = None if data is None else write_json(data).decode()

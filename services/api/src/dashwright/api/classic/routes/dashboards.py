@@ -88,6 +88,8 @@ class _DashboardReference(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of dashboards."""
+
     def __init__(self, database: Database, policy: AccessPolicy, dashboards: Dashboards) -> None:
         self._database = database
         self._policy = policy
@@ -124,6 +126,7 @@ class _Handlers:
         return json_response(DashboardRestored(title=title, message=f"Dashboard {title} restored", uid=dashboard.name, id=dashboard.number))
 
     async def _meta(self, call: Call, dashboard: StoredObject) -> DashboardMeta:
+        """Return the member ``meta`` of a dashboard: its origin, its folder, and what the caller may do with it."""
         caller, title = call.identity, dashboard.title
         folder = await self._dashboards.visible_folder(caller, dashboard)
         provenance = await find_provenance(self._database, dashboard)
@@ -131,7 +134,7 @@ class _Handlers:
             is_dashboard_editable = await is_editable(connection, dashboard)
             flags = await titles.dashboard_flags(connection, caller.user_id, caller.org_id, dashboard)
         abilities = access_of(await self._policy.view(caller, caller.namespace), caller, dashboard, allows_edits=is_dashboard_editable)
-        # A dashboard without a visible folder is at the root, which Grafana calls General, or in a folder that the caller may not read.
+        # Grafana calls the root General. The title of a folder that the caller may not read is empty.
         title_without_folder = "" if dashboard.folder else "General"
         folder_title = title_without_folder if folder is None else folder.title
         annotations = provenance.annotations
@@ -227,10 +230,12 @@ def dashboard_json(dashboard: StoredObject, spec: str, generation: int) -> bytes
 
 
 def _permission(verb: str) -> Permission:
+    """Return the permission for a verb of the resource API on a dashboard, which an access rule may give, too."""
     return Permission(DASHBOARD.actions[verb], object_rules_suffice=True)
 
 
 def _encode(meta: DashboardMeta, dashboard: StoredObject) -> bytes:
+    """Return the response to a GET as JSON. A dashboard with a layout is converted to the classic format."""
     spec = DASHBOARD.rendered(dashboard.body, CLASSIC_VERSION).spec if dashboard.layout else dashboard.spec
     return b'{"meta":' + meta.to_json() + b',"dashboard":' + dashboard_json(dashboard, spec, dashboard.generation) + b"}"
 

@@ -68,6 +68,8 @@ class MovedFolder(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of folders."""
+
     def __init__(self, database: Database, policy: AccessPolicy, folders: Folders) -> None:
         self._database = database
         self._policy = policy
@@ -139,6 +141,7 @@ class _Handlers:
         return json_response(FolderDeleted(id=folder.number, title=folder.title, message="Folder deleted"))
 
     async def _written_response(self, call: Call, uid: str) -> Response:
+        """Return the response to a write: the folder, even if the caller may write it, but not read it."""
         return await self._folder_response(call, await self._folders.get_unchecked(call.identity, uid))
 
     async def _root_response(self, call: Call, uid: str, title: str) -> Response:
@@ -166,6 +169,7 @@ class _Handlers:
         return json_response(response)
 
     async def _folder_response(self, call: Call, details: FolderDetails) -> Response:
+        """Return a folder with the folders above it as the response."""
         folder, org_id = details.folder, call.identity.org_id
         *ancestor_provenances, provenance = await find_provenances(self._database, [*details.ancestors, folder])
         parents = [
@@ -269,14 +273,17 @@ def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[R
 
 
 def _permission(verb: str) -> Permission:
+    """Return the permission for a verb of the resource API on a folder, which an access rule may give, too."""
     return Permission(FOLDER.actions[verb], object_rules_suffice=True)
 
 
 def _write_context(call: Call, event: str | None = None) -> WriteContext:
+    """Return the context of a write by this API. ``event`` is the audit event, by default that of the verb."""
     return WriteContext(call.identity, call.actor, common.FIELD_MANAGER, event=event, created_status=200)
 
 
 def _mismatch_response(error: VersionMismatch) -> Response:
+    """Return the response 412 in Grafana's format for a version mismatch, which has a status in its body."""
     return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 

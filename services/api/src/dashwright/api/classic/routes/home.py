@@ -15,6 +15,7 @@ from dashwright.common.kinds.registry import DASHBOARD
 
 
 def _grid_position(x: int, y: int, width: int, height: int) -> dict[str, int]:
+    """Return the position of a panel in the grid of 24 columns."""
     return {"x": x, "y": y, "w": width, "h": height}
 
 
@@ -39,6 +40,7 @@ _META: Final = DashboardMeta(
     provisioned=False,
     provisioned_external_id="",
 )
+"""The member ``meta`` of the built-in home dashboard, which is not stored."""
 _WELCOME: Final = {
     "id": 1,
     "type": "welcome",

@@ -111,6 +111,7 @@ def routes(dashboards: Dashboards, imports: Imports) -> list[Route]:
 
 
 async def _parse(call: Call) -> _ParsedBody:
+    """Return the parsed body of a request. Raises the errors of ``_parse_body``."""
     body = await call.body()
     return await run_in_thread_if_large(len(body), partial(_parse_body, body))
 
@@ -126,6 +127,7 @@ def _parse_body(source: bytes) -> _ParsedBody:
 
 
 def _imported(body: ImportBody, dashboard: StoredObject, folder_id: int) -> DashboardImported:
+    """Return the response to an import. ``folder_id`` is 0 at the root, and for a folder that the caller may not read."""
     slug = slug_of(dashboard.title)
     return DashboardImported(
         uid=dashboard.name,

@@ -86,6 +86,8 @@ class ElementChange(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of library elements."""
+
     def __init__(self, database: Database, policy: AccessPolicy, elements: LibraryElements) -> None:
         self._database = database
         self._policy = policy
@@ -171,12 +173,14 @@ class _Handlers:
         return json_response(ConnectionsResponse(result=connections))
 
     async def _element_response(self, call: Call, uid: str) -> Response:
+        """Return one element as the response. Raises NotFound and Forbidden."""
         view = await self._policy.view(call.identity, call.identity.namespace)
         element = await self._get_readable(call, view, uid)
         [encoded] = await self._encode_all(call, view, [element])
         return Response(200, b'{"result":' + encoded + b"}", may_compress=True)
 
     async def _get_readable(self, call: Call, view: AccessView, uid: str) -> library_elements.ElementRow:
+        """Return one element. Raises NotFound, and Forbidden if the caller may not read it."""
         element_query = library_elements.ElementQuery(call.identity.org_id, EVERYTHING, uids=[uid])
         async with self._database.connection() as connection:
             matches = await library_elements.search(connection, element_query, limit=1, offset=0)
@@ -195,6 +199,7 @@ class _Handlers:
 
 
 def _encode(element: library_elements.ElementRow, org_id: int, view: AccessView, authors_by_name: dict[str, Author]) -> bytes:
+    """Return an element as JSON. The title of a folder that the caller may not read is empty."""
     folder, folder_title = element.folder, "General"
     if folder is not None:
         is_visible = view.may(FOLDER.actions["get"], FOLDER, folder, element.folder_parent)
@@ -228,10 +233,12 @@ def _with_description(spec: str) -> str:
     members = orjson.loads(spec)
     if "description" in members:
         return spec
+    # Inserted into the text: if the parsed spec were written again, its numbers would not remain exact.
     return f'{{"description":""{"," if members else ""}{spec[1:]}'
 
 
 def _author_json(author: Author) -> ElementAuthor:
+    """Return an author in the format of this API."""
     return ElementAuthor(id=author.account_id, name=author.login, avatar_url=avatar_url(author.email, author.login))
 
 

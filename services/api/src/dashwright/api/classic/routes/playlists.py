@@ -44,6 +44,8 @@ class PlaylistCommand(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of playlists."""
+
     def __init__(self, playlists: Playlists) -> None:
         self._playlists = playlists
 
@@ -74,11 +76,13 @@ class _Handlers:
         return json_response({})
 
     async def _shape(self, call: Call) -> PlaylistShape:
+        """Return the playlist in the path. Raises NotFound."""
         playlist = await self._playlists.get(call.identity, call.parameters["uid"])
         return _shape(playlist.name, playlist.spec)
 
 
 def _shape(uid: str, encoded_spec: str) -> PlaylistShape:
+    """Return a playlist of the resource API in the format of this API."""
     spec = orjson.loads(encoded_spec)
     items = [PlaylistDashboard(type=item["type"], value=item["value"]) for item in spec["items"]]
     return PlaylistShape(uid=uid, name=spec["title"], interval=spec["interval"], items=items)

@@ -95,6 +95,7 @@ def _author_names(annotations: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _provenance(stored_object: StoredObject, authors_by_name: Mapping[str, Author]) -> Provenance:
+    """Return the provenance of an object. One that was never changed has its creator and creation time as the last change."""
     annotations = annotations_of(stored_object)
     creator, last_editor = _author_names(annotations)
     created = datetime.fromisoformat(orjson.loads(stored_object.metadata)["creationTimestamp"])

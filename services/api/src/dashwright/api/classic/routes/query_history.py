@@ -46,6 +46,8 @@ class PatchQueryCommentInQueryHistoryCommand(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of query histories."""
+
     def __init__(self, history: QueryHistory) -> None:
         self._history = history
 
@@ -85,11 +87,13 @@ class _Handlers:
 
 
 def _time(call: Call, name: str) -> datetime | None:
+    """Return a query parameter in Unix seconds as a time, or None if it is missing or invalid."""
     seconds = call.query_integer(name, 0, minimum=1, maximum=MAX_SECONDS)
     return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 
 def _entry_response(call: Call, entry: HistoryEntry) -> Response:
+    """Return one entry of the caller as the response."""
     return Response(200, b'{"result":' + _encode(entry, call.identity.user_id) + b"}")
 
 

@@ -94,6 +94,8 @@ _SEARCH_BODY: Final = create_model("Asked", __base__=SearchQuery, __doc__=Search
 
 
 class _Handlers:
+    """Handlers of the search."""
+
     def __init__(self, database: Database, policy: AccessPolicy, trash_lifetime: timedelta) -> None:
         self._database = database
         self._policy = policy
@@ -109,6 +111,7 @@ class _Handlers:
         return json_response(_SORT_OPTIONS)
 
     async def _search(self, call: Call, query: SearchQuery) -> Response:
+        """Return a page of the results of a search as the response."""
         if not _TYPES.issuperset(query.type):
             return legacy_500_response(f"Search failed: type must be {_DASHBOARD_TYPE} or {_FOLDER_TYPE}")
         caller = call.identity
@@ -139,6 +142,7 @@ class _Handlers:
         return json_response([self._hit(match, caller.org_id) for match in matches])
 
     def _hit(self, match: titles.TitleMatch, org_id: int) -> ClassicSearchHit:
+        """Return a result in the format of this API. It names its folder only if the caller may read the folder."""
         url_of = folder_url if match.is_folder else dashboard_url
         item = ClassicSearchHit(
             id=match.number,
@@ -186,6 +190,8 @@ def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list
 
 
 def _search_query(call: Call) -> SearchQuery:
+    """Return the search in the query of a URL. Invalid values are ignored, except types."""
+
     def strings(name: str) -> list[str]:
         return call.query.getall(name, [])
 

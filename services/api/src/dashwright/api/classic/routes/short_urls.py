@@ -20,6 +20,8 @@ class CreateShortUrlCommand(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of short URLs."""
+
     def __init__(self, short_urls: ShortUrls, public_address: str) -> None:
         self._short_urls = short_urls
         self._public_address = public_address

@@ -29,6 +29,7 @@ from dashwright.common.models.classic import ClassicBody, Name, Text
 _TAG: Final = "snapshots"
 _MAX_LISTED: Final = 1000
 _MAX_CACHE_SECONDS: Final = 3600
+"""Longest time in seconds for which caches may store a snapshot, so that a deleted one disappears."""
 _DELETED_MESSAGE: Final = "Snapshot deleted. It might take an hour before it's cleared from any CDN caches."
 _NO_EXTERNAL: Final = "External dashboard creation is disabled: this server stores its snapshots itself; leave out external"
 
@@ -50,6 +51,8 @@ class CreateSnapshotCommand(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of snapshots."""
+
     def __init__(self, snapshots: Snapshots, clock: Clock, public_address: str) -> None:
         self._snapshots = snapshots
         self._clock = clock

@@ -44,6 +44,8 @@ class RestoreBody(ClassicBody):
 
 
 class _Handlers:
+    """Handlers of versions. ``find_uid`` decides whether the path has the uid or the id of the dashboard."""
+
     def __init__(self, database: Database, dashboards: Dashboards, find_uid: UidFinder) -> None:
         self._database = database
         self._dashboards = dashboards
@@ -85,6 +87,7 @@ class _Handlers:
         return saved_response(await self._dashboards.restore(write_context(call), dashboard, body.version))
 
     async def _dashboard(self, call: Call) -> StoredObject:
+        """Return the dashboard in the path. Raises NotFound and Forbidden."""
         return await self._dashboards.get(call.identity, await self._find_uid(call))
 
 
@@ -104,6 +107,7 @@ def routes(database: Database, dashboards: Dashboards) -> list[Route]:
 
 
 def _routes(path: str, identifier: str, handlers: _Handlers) -> Sequence[Route]:
+    """Return the routes below the path of a dashboard, which names it by ``identifier``: ``UID``, or the deprecated ``ID``."""
     is_by_id = identifier == "ID"
     id_parameters: dict[str, type] = {"id": int} if is_by_id else {}
     query_parameters: dict[str, type] = {"limit": int, "start": int}
@@ -150,6 +154,7 @@ def _routes(path: str, identifier: str, handlers: _Handlers) -> Sequence[Route]:
 
 
 def _parse_continue_token(call: Call) -> int | None:
+    """Return the generation of the last version of the previous page, or None for the first page. Raises BadRequest."""
     token = call.query.get("continueToken", "")
     generation = parse_integer(token)
     if token and generation is None:
@@ -164,6 +169,7 @@ async def _version_json(dashboard: StoredObject, version: StoredVersion, authors
 
 
 def _version_item(dashboard: StoredObject, version: StoredVersion, authors_by_name: Mapping[str, Author]) -> VersionItem:
+    """Return a version without its body. Its id is its generation, since versions have no ids of their own."""
     return VersionItem(
         id=version.generation,
         dashboard_id=dashboard.number,
