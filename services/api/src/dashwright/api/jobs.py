@@ -289,12 +289,14 @@ class Jobs:
     async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> StoredJob:
         """Return a pending, running or finished job of a repository. Raises NotFound for an unknown job or repository."""
         async with self._database.connection() as connection:
-            return await jobs.get_of_repository(connection, await resources.get(connection, REPOSITORY, namespace, repository), uid)
+            stored_repository = await resources.get(connection, REPOSITORY, namespace, repository)
+            return await jobs.get_of_repository(connection, stored_repository, uid)
 
     async def list_recent(self, namespace: str, repository: str, *, limit: int) -> Sequence[StoredJob]:
         """Return up to ``limit`` jobs of a repository, the newest first. Raises NotFound for an unknown repository."""
         async with self._database.connection() as connection:
-            return await jobs.list_recent(connection, await resources.get(connection, REPOSITORY, namespace, repository), limit=limit)
+            stored_repository = await resources.get(connection, REPOSITORY, namespace, repository)
+            return await jobs.list_recent(connection, stored_repository, limit=limit)
 
 
 async def _selected_names(connection: Connection, kind: Kind, namespace: str, is_selected: Callable[[StoredJob], bool]) -> list[str]:

@@ -86,7 +86,7 @@ class Permissions:
         async with self._rules_transaction(caller, kind, name) as (connection, target, current_rules):
             await _check_holders(connection, actor.org_id, [rule])
             if current_rules is None and rule.level is Level.NONE:
-                return
+                return  # There is no rule to remove, and the default rules remain in force.
             default_rules = DEFAULT_RULES if target.folder is None else ()
             base_rules = default_rules if current_rules is None else current_rules
             new_rules = [other_rule for other_rule in base_rules if _holder(other_rule) != _holder(rule)]

@@ -154,7 +154,8 @@ class BasicAuthenticator:
         throttled_login = login if account is None else account.login
         # At addresses that have not used it, the throttle applies even to a cached password: it could be guessed from there.
         is_cached = account is not None and self._use_cached_verification(account, password_digest)
-        if not is_cached or not self._may_log_in_from(throttled_login, credentials.address, client_digest):
+        needs_no_hash = is_cached and self._may_log_in_from(throttled_login, credentials.address, client_digest)
+        if not needs_no_hash:
             password_hash = None if account is None else account.password_hash
             verify = partial(self._verify_throttled, account, throttled_login, password, credentials.address, password_digest)
             if not await self._verifications.run((client_digest, password_hash), verify):

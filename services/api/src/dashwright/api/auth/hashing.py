@@ -23,7 +23,8 @@ class BoundedThreads:
 
     def __init__(self, items: str, *, threads: int, max_pending: int) -> None:
         """Create the pool. ``max_pending`` limits running and queued tasks; ``items`` is the plural of what the tasks check, for errors."""
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=items.partition(" ")[0])
+        first_word = items.partition(" ")[0]
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=first_word)
         self._items = items
         self._max_pending = max_pending
         self._max_pending_of_suspects = max(1, max_pending // _SUSPECT_DIVISOR)

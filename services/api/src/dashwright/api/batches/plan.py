@@ -43,6 +43,7 @@ class AdditionPlan:
         return [self._decide(item, position) for position, item in enumerate(items, first_position)]
 
     def _decide(self, item: NewItem | RefusedItem, position: int) -> ItemVerdict:
+        """Return the verdict on one item, and take an accepted one into the plan."""
         if isinstance(item, RefusedItem):
             return refusal(position, item.id, item.message)
         known_item = self._known.get(item.id)

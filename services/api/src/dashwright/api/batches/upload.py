@@ -121,7 +121,7 @@ class _Upload:
             try:
                 require_open(stored_object, batch)
             except Conflict as error:
-                self._conflict = error
+                self._conflict = error  # Raised later, by the first new item.
                 return
             if (waiting_error := (await self._limits.capacity(connection, batch)).waiting_error(1)) is not None:
                 raise waiting_error

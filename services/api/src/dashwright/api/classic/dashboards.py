@@ -116,6 +116,7 @@ class Dashboards:
             if name is None and request.dashboard_id:
                 name = await titles.name_by_numeric_id(connection, DASHBOARD, caller.org_id, request.dashboard_id)
         if name is not None:
+            # A uid may be that of a stored dashboard, or a new one: only the attempt to replace it shows which.
             try:
                 return await self._replace(context, name, request, folder)
             except NotFound as error:

@@ -18,6 +18,7 @@ from dashwright.common.settings import Settings
 from dashwright.common.source_credentials import CredentialsCache, SourceCredentials, source_url
 from dashwright.common.tls_failures import NOT_TLS_ADVICE, is_not_tls
 
+# Errors quote names as ``!r:.80``, which escapes control characters and keeps at most 80 characters.
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 #: Bytes that a connection buffers before the data source must wait.
 _BUFFER_BYTES: Final = 64 * 1024

@@ -112,6 +112,7 @@ def _read_spec(item: BatchItem, value: Any) -> tuple[str, JobSpec | None]:
             spec = EvaluationSpec.model_validate_json(write_json(item.spec))
         except ValidationError as error:
             spec = None
+            # A fault of the whole spec has an empty field.
             causes = [Cause(f"spec.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
     fields = [*unknown_fields.find_in_value(BatchItem, value, ""), *unknown_fields.find_in_value(model, item.spec, "spec")]
     causes += unknown_fields.causes(islice(fields, _MAX_UNKNOWN_FIELDS))

@@ -137,6 +137,7 @@ def read_evaluation(value: Any, namespace: str) -> EvaluationSubmission:
     try:
         spec = EvaluationSpec.model_validate_json(write_json(value.get("spec")))
     except ValidationError as error:
+        # A fault of the whole spec has an empty field.
         causes = [Cause(f"spec.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
         raise invalid_error(causes, EVALUATION, metadata.name) from error
     return EvaluationSubmission(metadata, spec, _first_fields(unknown_fields.find_in_object(value, EVALUATION)))

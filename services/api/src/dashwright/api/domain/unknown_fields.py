@@ -45,6 +45,7 @@ class UnknownField(NamedTuple):
     def advice(self) -> str:
         """The suggested correction: use a similar name, use one of the allowed names, or leave the field out."""
         name = self.path.rpartition(".")[2]
+        # A single letter is the beginning of too many names.
         completions = [allowed_name for allowed_name in self.allowed_names if len(name) > 1 and allowed_name.startswith(name)]
         similar_names = completions or difflib.get_close_matches(name, self.allowed_names, n=1)
         if similar_names:

@@ -52,7 +52,8 @@ def openapi_document(
         path = route.path.replace(":rest}", "}")  # OpenAPI cannot mark a parameter that may contain slashes.
         operation_object = _operation_object(route, operation, schemas)
         if operation.tag:
-            operation_object["tags"] = [tags.get(operation.tag, (operation.tag, ""))[0]]
+            tag_name, _ = tags.get(operation.tag, (operation.tag, ""))
+            operation_object["tags"] = [tag_name]
         if operation.id in examples:
             _add_examples(operation_object, examples[operation.id])
         paths.setdefault(path, {})[route.method.lower()] = operation_object

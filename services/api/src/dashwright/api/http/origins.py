@@ -130,6 +130,7 @@ def _is_browser(headers: MultiMapping[str]) -> bool:
 
 
 def _cross_site_request(site: str) -> Forbidden:
+    """Return the error for a request that a page of another site has caused. ``site`` is the header that reveals it."""
     return Forbidden(
         f"A page of another site ({site[:_MAX_QUOTED_CHARACTERS]}) may not change anything here; send the request from a program or from "
         "a page of this server, and set DASHWRIGHT_PUBLIC_URL if a proxy changes the Host"

@@ -180,6 +180,7 @@ def parse_template(template: str) -> tuple[Segment, ...]:
 
 
 def _parse_segment(text: str, template: str) -> Segment:
+    """Return one segment of a path template. Raises DashwrightError, which quotes the template, for an invalid one."""
     if text.startswith("{") and text.endswith("}"):
         name, _, suffix = text[1:-1].partition(":")
         if name.isidentifier() and suffix in ("", "rest"):

@@ -170,6 +170,7 @@ class _Listener(web.Server):
         return _Connection(self, self._streams, self._limits, self._limiter, loop=asyncio.get_running_loop(), **self._options)
 
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Send the response to a request, and return it."""
         try:
             return await self._exchange(request)
         finally:

@@ -1,6 +1,6 @@
 """``/d/{uid}`` and ``/d-solo/{uid}``: HTML pages with the panels of a dashboard, or with one of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -15,7 +15,7 @@ from dashwright.api.http import html
 from dashwright.api.http.call import Call
 from dashwright.api.http.paging import PAGE_PARAMETER, Paging
 from dashwright.api.http.response import Response
-from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.http.routing import Content, Handler, Operation, Permission, Route
 from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.pictures.page_controls import (
     PageLink,
@@ -136,41 +136,38 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             notices=outline.notices if outline else (),
         )
 
+    dashboard_parameters = {
+        _VIEWED_PANEL: "a panel, such as 4 or panel-4; the response redirects to its page",
+        PAGE_PARAMETER: f"number of the page of panels, {PAGE_SIZE} on each, from 1",
+    }
+    panel_parameters = {"panelId": "the panel, such as 4 or panel-4"}
+    return [
+        *_page_routes(
+            "/d/{uid}", show_dashboard, "showDashboard", "a page that shows a dashboard", dashboard_parameters, redirects={302: None}
+        ),
+        *_page_routes("/d-solo/{uid}", show_panel, "showPanel", "a page that shows a panel of a dashboard", panel_parameters, redirects={}),
+    ]
+
+
+def _page_routes(
+    path: str, handler: Handler, name: str, summary: str, parameters: Mapping[str, str], *, redirects: Mapping[int, None]
+) -> Iterator[Route]:
+    """Yield the routes of a page: at its path, and at its path with a slug, which has no effect.
+
+    ``name`` is the operation's id, and ``redirects`` are responses without a page.
+    """
     permission = Permission(DASHBOARD.actions["get"], object_rules_suffice=True)
-    page_routes = []
-    for path, handler, name, summary, parameters, redirects in (
-        (
-            "/d/{uid}",
-            show_dashboard,
-            "showDashboard",
-            "a page that shows a dashboard",
-            {
-                _VIEWED_PANEL: "a panel, such as 4 or panel-4; the response redirects to its page",
-                PAGE_PARAMETER: f"number of the page of panels, {PAGE_SIZE} on each, from 1",
-            },
-            {302: None},
-        ),
-        (
-            "/d-solo/{uid}",
-            show_panel,
-            "showPanel",
-            "a page that shows a panel of a dashboard",
-            {"panelId": "the panel, such as 4 or panel-4"},
-            {},
-        ),
-    ):
-        for suffix, slug in (("", ""), ("WithSlug", "/{slug}")):
-            operation = Operation(
-                f"{name}{suffix}",
-                summary,
-                "dashboards",
-                responses={200: PAGE_CONTENT, **redirects},
-                query={**parameters, **PAGE_PARAMETERS},
-                errors=(404,),
-                description="Requires dashboards:read on the dashboard, and datasources:query for the pictures.",
-            )
-            page_routes.append(Route("GET", f"{path}{slug}", handler, permission, operation))
-    return page_routes
+    for suffix, slug in (("", ""), ("WithSlug", "/{slug}")):
+        operation = Operation(
+            f"{name}{suffix}",
+            summary,
+            "dashboards",
+            responses={200: PAGE_CONTENT, **redirects},
+            query={**parameters, **PAGE_PARAMETERS},
+            errors=(404,),
+            description="Requires dashboards:read on the dashboard, and datasources:query for the pictures.",
+        )
+        yield Route("GET", f"{path}{slug}", handler, permission, operation)
 
 
 def _panel_address(call: Call) -> str:

@@ -148,7 +148,8 @@ _CLASSIC_PATHS: Final = {
 
 def _classic_routes(kind: Kind, permissions: Permissions) -> list[Route]:
     """Return the routes below the objects of a kind."""
-    handlers, read, write = _Handlers(permissions, kind), *_permissions(kind)
+    handlers = _Handlers(permissions, kind)
+    read, write = _permissions(kind)
     routes_of_kind: list[Route] = []
     for path, list_id, replace_id in _CLASSIC_PATHS[kind.kind]:
         parameter_types = {"id": int} if "{id}" in path else {}
@@ -176,7 +177,8 @@ def _classic_routes(kind: Kind, permissions: Permissions) -> list[Route]:
 
 def _access_control_routes(kind: Kind, permissions: Permissions) -> list[Route]:
     """Return the routes of a kind below ``/api/access-control``."""
-    handlers, read, write = _Handlers(permissions, kind), *_permissions(kind)
+    handlers = _Handlers(permissions, kind)
+    read, write = _permissions(kind)
     root = f"/api/access-control/{kind.plural}"
 
     def new_operation(verb: str, summary: str, response_type: Any, request_type: Any = None, **parameter_types: type) -> Operation:

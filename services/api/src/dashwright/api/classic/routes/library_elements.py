@@ -44,6 +44,9 @@ _MAX_PAGE_SIZE: Final = 1000
 _MAX_PAGE: Final = 1_000_000_000
 """Limit on the number of a page, which keeps the offset within a bigint."""
 
+_UNUSED_ID: Final = -1
+"""A numeric id that no folder has."""
+
 _QUERY_DESCRIPTIONS: Final = {
     "searchString": "part of the name or of the description",
     "kind": "1 for panels; there is no other",
@@ -249,7 +252,8 @@ def _split_at_commas(value: str) -> list[str]:
 def _parse_folder_ids(value: str) -> list[int]:
     """Return the valid ids in a comma-separated value. If all are invalid, return an id that no folder has."""
     folder_ids = [folder_id for item in _split_at_commas(value) if (folder_id := parse_integer(item)) is not None]
-    return folder_ids if folder_ids or not value else [-1]
+    are_all_invalid = value != "" and not folder_ids
+    return [_UNUSED_ID] if are_all_invalid else folder_ids
 
 
 def routes(database: Database, policy: AccessPolicy, elements: LibraryElements) -> list[Route]:

@@ -25,6 +25,8 @@ _PAGE_SIZE: Final = 1000
 _MAX_PAGE_SIZE: Final = 5000
 _MAX_PAGE: Final = 1_000_000_000
 """Limit on the number of a page, which keeps the offset within a bigint."""
+_UNUSED_ID: Final = -1
+"""A numeric id that no object has."""
 _DASHBOARD_TYPE: Final = "dash-db"  # In Grafana's terms, the type of a result.
 _FOLDER_TYPE: Final = "dash-folder"
 _TYPES: Final = frozenset({_DASHBOARD_TYPE, _FOLDER_TYPE})
@@ -199,14 +201,15 @@ def _search_query(call: Call) -> SearchQuery:
         """Return the valid integers, as Grafana does. If all are invalid, return an id that no object has."""
         values = strings(name)
         valid_integers = [integer for value in values if (integer := parse_integer(value)) is not None]
-        return valid_integers if valid_integers or not values else [-1]
+        are_all_invalid = bool(values) and not valid_integers
+        return [_UNUSED_ID] if are_all_invalid else valid_integers
 
     sort = call.query.get("sort", "")
     return SearchQuery(
         query=call.query.get("query", ""),
         tag=strings("tag"),
         type=strings("type"),
-        dashboardUIDs=strings("dashboardUIDs") or strings("dashboardUID"),
+        dashboardUIDs=strings("dashboardUIDs") or strings("dashboardUID"),  # Older clients send the second name.
         dashboardIds=integers("dashboardIds"),
         folderUIDs=strings("folderUIDs"),
         folderIds=integers("folderIds"),

@@ -114,6 +114,7 @@ def managed_fields_json(entries: Iterable[ManagedFieldsEntry]) -> list[dict[str,
 
 
 def _entry_json(entry: ManagedFieldsEntry) -> dict[str, Any]:
+    """Return an entry as JSON. Its fields are sorted, so that equal entries have equal texts."""
     members = {
         "manager": entry.manager,
         "operation": entry.operation,

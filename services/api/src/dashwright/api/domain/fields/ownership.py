@@ -87,6 +87,7 @@ def update(
     changes = changed_fields(before, after)
     if not changes:
         return (*unrelated, *other_entries, previous_entry)
+    # ``changes`` also has removed fields, and added objects without their members: the field manager owns the leaves that exist.
     gained_fields = covered_by(leaves(after), changes)
     own_entry = replace(new_entry, fields=union(subtract(previous_entry.fields, changes), gained_fields))
     return (*unrelated, *_without_fields(other_entries, changes), own_entry)
@@ -124,6 +125,7 @@ def apply(
     if conflicts and not force and not _have_equal_values(conflicts, to_node(last_applied or {}, set_lists), live_node):
         raise conflict_error(conflicts)
     # Fields that the field manager applied before and does not apply now are removed, unless another manager owns them.
+    # The intersection has no empty value in ``config`` where ``live`` has children: ``merge`` keeps the children instead.
     removed_fields = subtract(previous_entry.fields, intersection(leaves(config_node), leaves(merged)))
     for entry in other_entries:
         removed_fields = subtract(removed_fields, entry.fields)

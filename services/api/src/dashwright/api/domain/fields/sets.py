@@ -76,6 +76,7 @@ def is_emptied(atom: Atom, node: dict[str, Any]) -> bool:
 def merge(live: Node, config: Node) -> Node:
     """Return ``live`` with the values of ``config``. Members that are only in ``live`` are kept."""
     if isinstance(config, Atom):
+        # An empty value does not remove children. An apply removes them one by one, if only its manager owns them.
         return live if isinstance(live, dict) and is_emptied(config, live) else config
     if isinstance(live, Atom) or is_set(live) != is_set(config):
         return config
@@ -150,6 +151,7 @@ def expand(fields: FieldSet, node: Node) -> FieldSet:
 
 def changed_fields(old: Node, new: Node) -> FieldSet:
     """Return the fields in which two trees differ: an added or removed field without its children. Both roots must be objects."""
+    # Between an empty value and a value with children, only the children differ. Other atoms are compared by ``_differ``.
     if isinstance(old, Atom):
         return dict.fromkeys(new, NO_FIELDS) if isinstance(new, dict) and is_emptied(old, new) else {}
     if isinstance(new, Atom):
