@@ -11,7 +11,7 @@ _MMAP_THRESHOLD_BYTES: Final = 512 * 1024
 def limit_retained_memory() -> None:
     """Make the C library return each freed block of at least ``_MMAP_THRESHOLD_BYTES`` to the system.
 
-    Otherwise glibc raises this threshold up to 32 MiB, and retains the memory of large responses.
+    By default, glibc raises this threshold up to 32 MiB, and retains the memory of large responses.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):

@@ -218,7 +218,10 @@ class ServiceAccounts:
         raise _name_in_use()
 
     async def _migrate_keys(self, connection: Connection, org_id: int, legacy_keys: Sequence[StoredLegacyKey]) -> dict[int, int]:
-        """Create an account for each key, and return the ids of the accounts by those of the keys."""
+        """Create an account for each key, and return the id of each account by the id of its key.
+
+        A key whose possible logins are all in use gets no account.
+        """
         account_ids: dict[int, int] = {}
         remaining_keys = list(legacy_keys)
         for number in range(1, _MAX_LOGINS):

@@ -150,7 +150,7 @@ class BasicAuthenticator:
         account = await self._accounts.find(login, org_id)
         password_digest = self._digests.digest(f"{login}:{password}")
         client_digest = self._digests.digest(f"{client_network(credentials.address)} {login}:{password}")
-        # Login and e-mail of one account share their failures. Otherwise a client could guess twice as often by using both.
+        # Login and e-mail of one account share their failures: with a count for each, a client could guess twice as often.
         throttled_login = login if account is None else account.login
         # At addresses that have not used it, the throttle applies even to a cached password: it could be guessed from there.
         is_cached = account is not None and self._use_cached_verification(account, password_digest)
@@ -187,7 +187,7 @@ class BasicAuthenticator:
         """
         is_suspect = self._throttle.is_suspect(address)
         is_blocked = self._throttle.is_blocked(login, address)
-        # Counted as a failure before the check: otherwise concurrent guesses would all pass the throttle.
+        # Counted as a failure before the check: if it were counted after it, concurrent guesses would all pass the throttle.
         failures = None if is_blocked else self._throttle.record_failure(login, address)
         # For None, a hash is computed, too, but no password is correct.
         usable_account = None if account is None or account.is_disabled or is_blocked else account

@@ -129,7 +129,7 @@ class BearerAuthenticator:
         return key if key is not None and hmac.compare_digest(key.secret_hash.encode(), secret_hash.encode()) else None
 
     def _usable_holder(self, key: Key, org_id: int | None) -> Identity:
-        """Return the holder of a verified key. Raises Unauthorized if the key may not be used now, or not in the organization."""
+        """Return the holder of a verified key. Raises Unauthorized for an expired, revoked or disabled key, and for another organization."""
         identity = key.identity
         refusal = None
         if identity.expires_at is not None and identity.expires_at <= self._clock.seconds():

@@ -1,4 +1,4 @@
-"""Formats of legacy API keys and service-account tokens, which are those of Grafana. Pure.
+"""Formats of legacy API keys and service-account tokens, as Grafana defines them.
 
 ``hash_secret`` hashes three kinds of secrets: that of a legacy key (the salt is the key's name), that of a token (the salt is its
 checksum) and the password of a user from an imported database (the salt is in the user's row).

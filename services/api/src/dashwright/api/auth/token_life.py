@@ -29,7 +29,11 @@ def token_expiry(seconds_to_live: int, now: int, limits: LifeLimits) -> int | No
             raise BadRequest("Number of seconds before expiration should be set")
         if seconds_to_live > limits.max_seconds:
             raise BadRequest("Number of seconds before expiration is greater than the global limit")
-    if limits.max_days is not None and not 0 < seconds_to_live <= limits.max_days * _DAY_SECONDS:
+    if limits.max_days is not None:
         max_seconds = limits.max_days * _DAY_SECONDS
-        raise BadRequest(f"A token must expire within {limits.max_days} days on this server; give secondsToLive from 1 to {max_seconds}")
+        is_within_limit = 0 < seconds_to_live <= max_seconds
+        if not is_within_limit:
+            raise BadRequest(
+                f"A token must expire within {limits.max_days} days on this server; give secondsToLive from 1 to {max_seconds}"
+            )
     return now + seconds_to_live if seconds_to_live else None

@@ -26,7 +26,7 @@ class ItemChecks:
         self._faults_of_kinds = {name: batch_items.missing_permission(kind, caller) for name, kind in batch_items.KINDS.items()}
 
     async def check(self, items: Sequence[CheckedItem | RefusedItem]) -> Sequence[CheckedItem | RefusedItem]:
-        """Return the items in their order. Those that cannot be accepted are replaced by refused ones."""
+        """Return the items in their order. Items that cannot be accepted are replaced by refused ones."""
         permitted_items = [self._check_permission(item) for item in items]
         specs = [item.job for item in permitted_items if isinstance(item, CheckedItem) and item.job is not None]
         if not specs:

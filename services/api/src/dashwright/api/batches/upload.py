@@ -121,7 +121,7 @@ class _Upload:
             try:
                 require_open(stored_object, batch)
             except Conflict as error:
-                self._conflict = error  # Raised later, by the first new item.
+                self._conflict = error  # Raised later, unless the batch has all items already.
                 return
             if (waiting_error := (await self._limits.capacity(connection, batch)).waiting_error(1)) is not None:
                 raise waiting_error
@@ -191,7 +191,7 @@ class _Upload:
     async def _commit(self, items: Sequence[NewItem | RefusedItem]) -> Sequence[ItemVerdict]:
         """Store the accepted items in one transaction, and return all verdicts. Raises NotFound and Conflict."""
         new_items = [item for item in items if isinstance(item, NewItem)]
-        # A dry run stores no items, so those of earlier calls are missing in the counts of the batch.
+        # A dry run stores no items, so the counts of the batch lack the items of earlier calls.
         offset = self._added if self._options.dry_run else 0
         async with self._database.transaction(dry_run=self._options.dry_run) as connection:
             stored_object, batch = await lock_batch(connection, self._namespace, self._name)

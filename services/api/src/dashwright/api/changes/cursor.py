@@ -144,7 +144,7 @@ class Cursor:
         return reasons
 
     def wake(self, reason: WakeReason) -> None:
-        """Wake the watcher immediately if it waits; otherwise end its next wait immediately."""
+        """Wake the watcher if it waits. If it does not wait now, its next wait ends immediately."""
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             # No change up to the index of the stream affects this watcher, or it would have been woken before.

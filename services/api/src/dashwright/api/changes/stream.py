@@ -220,7 +220,7 @@ class ChangeStream:
         return (cursor for cursors_by_name in self._cursors.values() for cursors in cursors_by_name.values() for cursor in cursors)
 
     def _cursors_affected_by(self, change: Change) -> Iterator[Cursor]:
-        """Yield the cursors that select a change, and those whose view of objects it may change. A cursor may occur twice."""
+        """Yield the cursors that select a change, and the cursors whose readable objects it may change. A cursor may occur twice."""
         if change.kind is not None:
             cursors_by_name = self._cursors.get(_watch_key(change.kind, change.namespace))
             if cursors_by_name is not None:

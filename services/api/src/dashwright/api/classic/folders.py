@@ -75,7 +75,7 @@ class Folders:
     async def check_container(self, caller: Identity, uid: str) -> None:
         """Raise NotFound unless ``uid`` is that of a folder, or of a dashboard that the caller may read.
 
-        A dashboard contains no folders. Some clients request the folders in every result of a search, so also those in dashboards.
+        Some clients request the folders in every result of a search, even in a dashboard, which contains no folders.
         """
         try:
             await self.get(caller, uid)

@@ -148,9 +148,9 @@ class DeadLetters:
     async def _publish_marked(self, connection: Connection, caller: Caller, letters: Sequence[StoredDeadLetter]) -> list[BaseException]:
         """Publish the messages of letters that the transaction has locked, and return the errors.
 
-        The letters are marked as replayed before their messages are published: a message that dies again before the commit would
-        otherwise be taken for the letter that is still dead, and be lost. Letters whose messages were not published are marked as dead
-        again.
+        The letters are marked as replayed before their messages are published. If they were marked afterwards, a message that dies again
+        before the commit would be taken for the letter that is still dead, and be lost. Letters whose messages were not published are
+        marked as dead again.
         """
         await store.mark_replayed(connection, letters, self._clock.now())
         results = await asyncio.gather(*(self._publish(letter) for letter in letters), return_exceptions=True)

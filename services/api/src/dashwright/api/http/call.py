@@ -29,7 +29,7 @@ THREAD_MIN_BYTES: Final = 64 * 1024
 
 _UNCOMPRESSED: Final = frozenset({"", "identity"})
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,4000}")
-"""Integers that ``int`` converts: by default, Python refuses those of more than 4300 digits."""
+"""Integers that ``int`` converts: by default, Python refuses integers of more than 4300 digits."""
 _MIN_INT64: Final = -(2**63)
 _MAX_INT64: Final = 2**63 - 1
 _TRUE_VALUES: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -226,7 +226,7 @@ class Call:
         return self.headers.get(hdrs.CONTENT_ENCODING, "").lower()
 
     async def _begin_body(self, limit: int) -> None:
-        """Raise TooLarge for a too large ``Content-Length``; otherwise, send ``100 Continue`` to a client that waits for it."""
+        """Raise TooLarge for a too large ``Content-Length``. Send ``100 Continue`` to a client that waits for it before the body."""
         request = self._request
         if (request.content_length or 0) > limit:
             raise _too_large_error(limit)

@@ -24,8 +24,8 @@ class ResponseOwner(NamedTuple):
 class ResponseBudget:
     """Counter of the bytes of responses in flight, limited for the process, each organization and each caller.
 
-    A response that is larger than a limit is accepted if no other response counts against that limit. Otherwise it could
-    never be sent.
+    A response that is larger than a limit is accepted if no other response counts against that limit. If it were refused even then, it
+    could never be sent.
     """
 
     def __init__(self, size: int) -> None:

@@ -21,7 +21,7 @@ _HAS_DEFAULT: Final = "x-has-default"
 """Keyword of the members of an ApiModel that responses always contain, because they have a default other than None."""
 
 _DROPPED_KEYWORDS: Final = frozenset({"title", "ge", "gt", "le", "lt", _HAS_DEFAULT})
-"""Keywords that are omitted: titles of models, pydantic's own names of bounds in addition to those of JSON Schema, and our own."""
+"""Keywords that are omitted: titles of models, the bounds that pydantic repeats under its own names, and ``x-has-default``."""
 
 _MIN_INT32, _MAX_INT32 = -(2**31), 2**31 - 1
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1

@@ -45,7 +45,7 @@ class Sender:
     async def _send(
         self, request: web.BaseRequest, response: Response, headers: dict[str, str], owner: ResponseOwner
     ) -> web.StreamResponse:
-        """Send a response whose bytes are counted. Those of an endless body are counted chunk by chunk."""
+        """Send a response whose bytes are counted already, except for an endless body, whose chunks are counted one by one."""
         if response.may_compress:
             response = await compress_response(response, ",".join(request.headers.getall("Accept-Encoding", ())))
         if isinstance(response.body, bytes):

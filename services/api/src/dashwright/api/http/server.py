@@ -244,7 +244,8 @@ class _Connection(RequestHandler):
         """Cancel the stream of the connection, and stop counting the connection."""
         super().connection_lost(exc)
         if self.unread_body is not None:
-            self.unread_body.feed_eof()  # Otherwise aiohttp, and a stop of the server, would wait ``linger_seconds`` for the rest.
+            # Without an end of the body, aiohttp and a stop of the server would wait ``linger_seconds`` for more of it.
+            self.unread_body.feed_eof()
         self._stop_stall_timer()
         self._streams.cancel(self)
         if self._address is not None:

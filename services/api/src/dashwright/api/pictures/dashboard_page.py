@@ -196,7 +196,7 @@ async def outline_or_error(
 
 
 def _status_of(problem: DashwrightError | None) -> int:
-    """Return the status of a page: that of the problem if its address is invalid, otherwise 200, since the page shows the problem."""
+    """Return the status of a page: 200, since the page shows the problem, or the status of the problem if the address is invalid."""
     return problem.status if isinstance(problem, BadRequest) else 200
 
 

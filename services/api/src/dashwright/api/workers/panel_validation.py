@@ -24,7 +24,7 @@ _TIMEOUT_SECONDS: Final = 2.0
 """Time limit in seconds of each of two waits: for a slot of the limiter, and then for the response of the worker."""
 
 _PAUSE_SECONDS: Final = 5.0
-"""Seconds without validation after the worker did not respond. Otherwise each waiting submission would wait for its own timeout."""
+"""Seconds without validation after the worker did not respond, so that not every waiting submission waits for its own timeout."""
 
 _MAX_CONCURRENT: Final = 16
 """Limit on the concurrent requests to workers."""

@@ -177,7 +177,7 @@ def bypasses_rules(identity: Identity) -> bool:
 
 
 def deleted_by_filter(identity: Identity) -> str | None:
-    """Return the uid of the user whose deleted objects the caller sees in the trash, or None if the caller sees those of all users."""
+    """Return the uid of the caller, who sees only their own deleted objects in the trash, or None for an Admin, who sees all of them."""
     return None if bypasses_rules(identity) else identity.uid
 
 

@@ -126,7 +126,7 @@ def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def covered_by(fields: FieldSet, cover: FieldSet) -> FieldSet:
-    """Return those of ``fields`` that are equal to or below a leaf of ``cover``."""
+    """Return the part of ``fields`` that is equal to or below a leaf of ``cover``."""
     result: FieldSet = {}
     for name in fields.keys() & cover.keys():
         if not cover[name]:
