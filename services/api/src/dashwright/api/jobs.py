@@ -41,7 +41,7 @@ _PAGE_SIZE: Final = 500
 """Number of jobs that one query reads, to select those to cancel."""
 
 _STATUS_TIMEOUT_SECONDS: Final = 1.0
-"""Limit on waiting until a submitted job is in its repository's status."""
+"""Longest time for which a submission waits until the status of the repository contains the job."""
 
 
 class Jobs:

@@ -52,7 +52,7 @@ class AccessPolicy:
         return await self.view(identity, namespace)
 
     async def require_permission(self, identity: Identity, action: str, stored_object: StoredObject) -> AccessView:
-        """Return the caller's view for a stored object. Raises Forbidden if it does not permit ``action`` on it, and Unavailable."""
+        """Return the caller's view for a stored object. Raises Forbidden if the view does not permit ``action``, and Unavailable."""
         view = await self.view_on(identity, stored_object.namespace, stored_object.folder)
         require_permission(view, action, stored_object.kind, stored_object.name, stored_object.folder, login=identity.login)
         return view

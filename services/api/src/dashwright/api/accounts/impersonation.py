@@ -11,7 +11,7 @@ from dashwright.common.identity import Identity, Role, org_of
 from dashwright.common.kinds.registry import FOLDER
 
 _SET_RULES_ACTION: Final = f"{FOLDER.area}.permissions:write"
-"""The action of setting access rules. On all scopes, it gives a caller the means to get every right that rules can give."""
+"""The action of setting access rules. A caller who may do it on all objects can get every right that rules give."""
 
 
 async def require_permissions_of(connection: Connection, caller: Identity, account_id: int) -> None:

@@ -191,7 +191,7 @@ class Users:
             await audit.record(connection, actor, LOGOUT, f"user:{user_id}", org_id=None)
 
     async def switch_organization(self, actor: Actor, user_id: int, org_id: int) -> None:
-        """Change the current organization. Raises Unauthorized if the user is not a member of it, or either is unknown."""
+        """Change the current organization. Raises Unauthorized for an unknown user, and if the user is not a member."""
         async with self._transactions.invalidating(f"user:{user_id}") as connection:
             if not await persons.set_org(connection, user_id, org_id):
                 raise Unauthorized("Not a valid organization: it does not exist, or the user is not a member of it")

@@ -152,7 +152,7 @@ class BasicAuthenticator:
         client_digest = self._digests.digest(f"{client_network(credentials.address)} {login}:{password}")
         # Login and e-mail of one account share their failures: with a count for each, a client could guess twice as often.
         throttled_login = login if account is None else account.login
-        # At addresses that have not used it, the throttle applies even to a cached password: it could be guessed from there.
+        # At an address that has not used the password, the throttle applies even if it is cached: the client may be guessing.
         is_cached = account is not None and self._use_cached_verification(account, password_digest)
         needs_no_hash = is_cached and self._may_log_in_from(throttled_login, credentials.address, client_digest)
         if not needs_no_hash:
@@ -189,7 +189,7 @@ class BasicAuthenticator:
         is_blocked = self._throttle.is_blocked(login, address)
         # Counted as a failure before the check: if it were counted after it, concurrent guesses would all pass the throttle.
         failures = None if is_blocked else self._throttle.record_failure(login, address)
-        # For None, a hash is computed, too, but no password is correct.
+        # Without a usable account, a hash is computed, too, but no password is correct.
         usable_account = None if account is None or account.is_disabled or is_blocked else account
         try:
             is_correct = await self._verify(usable_account, password, password_digest, is_suspect=is_suspect)

@@ -26,7 +26,7 @@ _UNKNOWN_TTL_SECONDS: Final = 60.0
 """Seconds for which an unknown credential is refused without a query."""
 
 _MAX_CACHED_CREDENTIALS: Final = 4096
-"""Limit on the known, and on the unknown credentials in the cache."""
+"""Limit on the known credentials in the cache, and on the unknown ones."""
 
 
 class Key(Protocol):
@@ -129,7 +129,7 @@ class BearerAuthenticator:
         return key if key is not None and hmac.compare_digest(key.secret_hash.encode(), secret_hash.encode()) else None
 
     def _usable_holder(self, key: Key, org_id: int | None) -> Identity:
-        """Return the holder of a verified key. Raises Unauthorized for an expired, revoked or disabled key, and for another organization."""
+        """Return the holder of a verified key. Raises Unauthorized for an expired, revoked or disabled key, or another organization."""
         identity = key.identity
         refusal = None
         if identity.expires_at is not None and identity.expires_at <= self._clock.seconds():

@@ -1,4 +1,4 @@
-"""A cache of identified callers for a few seconds, invalidated immediately when a right changes, and the keys of such caches.
+"""A cache of identified callers for a few seconds, invalidated immediately when a right changes, and the digests that are its keys.
 
 docs/decisions/0004-identity-cache.md gives the reasons for this design.
 """

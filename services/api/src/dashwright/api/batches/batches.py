@@ -99,7 +99,7 @@ def _set_closed(status: BatchStatus, _: StoredObject) -> None:
 
 
 def _set_unfinished(batch: StoredBatch, status: BatchStatus, _: StoredObject) -> None:
-    """Set the status of a batch some of whose items are pending again."""
+    """Set the status of a batch after a retry: it has not ended, and has the counts of ``batch``."""
     status.finished, status.counts, status.progress = None, batch.counts, batch.progress
     if status.state is not BatchState.OPEN:
         status.state = BatchState.RUNNING

@@ -58,7 +58,7 @@ class GroupAdditions:
     async def add(self, addition: Addition) -> Sequence[ItemVerdict]:
         """Add the items of one message, and return a verdict for each.
 
-        Raises NotFound, TooManyWaitingJobs if the new items are more than may wait, and Conflict for new items of a batch that accepts none.
+        Raises NotFound, TooManyWaitingJobs if the new items are more than may wait, and Conflict for new items if the batch accepts none.
         """
         result = await self._group.add(addition)
         if isinstance(result, DashwrightError):

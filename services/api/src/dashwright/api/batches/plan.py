@@ -22,7 +22,7 @@ def refusal(position: int, item_id: str | None, message: str) -> ItemVerdict:
 
 
 class AdditionPlan:
-    """Plan of an addition. An item may equal an earlier item of the same plan."""
+    """Plan of an addition. It recognizes the items that the batch has, and earlier items of the plan itself."""
 
     def __init__(self, known: Mapping[str, KnownItem], *, first_index: int, allowance: Allowance) -> None:
         """Create a plan. ``known`` has the items of the batch by id, and ``first_index`` is the index of the first new item."""
@@ -36,7 +36,7 @@ class AdditionPlan:
         return len({item.id for item in items if isinstance(item, NewItem) and item.id not in self._known})
 
     def decide(self, items: Sequence[NewItem | RefusedItem], *, first_position: int = 0) -> Sequence[ItemVerdict]:
-        """Return the verdicts on items. Accepted items are new items from then on.
+        """Return the verdicts on items, and append the accepted ones to ``new_items``.
 
         ``first_position`` is the position of the first of these items in its request.
         """

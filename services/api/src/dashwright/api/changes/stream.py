@@ -43,7 +43,7 @@ class ChangeStream:
     def __init__(self, database: Database, stream_name: StreamName) -> None:
         self._database = database
         self.stream_name = stream_name
-        #: By key, then by the name of the watched object, or None for all objects.
+        #: Cursors by watch key, then by the name of the watched object (None: all objects).
         self._cursors: dict[WatchKey, dict[str | None, set[Cursor]]] = {}
         self._database_readers = asyncio.Semaphore(_DATABASE_READERS)
         self._new_cursors: set[Cursor] = set()  #: Cursors that joined since the last ``advance`` began.
@@ -135,7 +135,7 @@ class ChangeStream:
                 cursor.wake(WakeReason.RELIST)
             return None
         is_recent = asyncio.get_running_loop().time() - self._read_at < _MAX_GAP_SECONDS
-        # Changes between the snapshots are complete unless some of them, above the version of the first snapshot, were trimmed.
+        # Trimmed versions above the first snapshot are missing among the changes between the two snapshots.
         is_complete = snapshot.horizon <= previous_snapshot.latest
         return previous_snapshot if is_recent and is_complete else None
 

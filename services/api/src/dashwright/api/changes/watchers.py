@@ -53,7 +53,7 @@ class WatchersByIdentity:
                     cursor.wake(WakeReason.RELIST)
 
     def _subjects(self, key: IdentityKey) -> tuple[str, ...]:
-        """Return the subjects whose rights are those of a caller."""
+        """Return the subjects whose changed rights concern a caller."""
         identity, _ = self._watches[key]
         return (f"org:{identity.org_id}", f"user:{identity.user_id}", f"key:{identity.key_id}")
 

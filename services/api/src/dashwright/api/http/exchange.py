@@ -47,7 +47,7 @@ _UNMATCHED_TEMPLATE: Final = "unmatched"
 _WRONG_ORGANIZATION_IDS: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
 """Message ids of errors for valid credentials that do not apply in the requested organization."""
 _MAX_ORG_ID_DIGITS: Final = 18
-"""Largest number of decimal digits of which every value fits into 64 bits."""
+"""Largest number of digits with which every decimal number fits into 64 bits."""
 
 
 class Refusals(Protocol):
@@ -73,7 +73,7 @@ class _RequestRecord:
     trace_id: str
     started_at: float = field(default_factory=time.perf_counter)
     template: str = _UNMATCHED_TEMPLATE  #: Path template of the route.
-    is_routine: bool = False  #: Whether the route is routine, so that a success is logged at level debug only.
+    is_routine: bool = False  #: Whether programs request the route every few seconds; a success is then logged at level debug.
     caller: Identity = ANONYMOUS
     error_shape: ErrorShape = ErrorShape.CLASSIC
     status: int = 0
@@ -331,7 +331,7 @@ def _request_path(request: web.BaseRequest) -> str:
 
 
 def _printable(path: str) -> str:
-    """Return a path with all other than ASCII characters escaped: a log cannot encode aiohttp's surrogates for invalid UTF-8."""
+    """Return a path with escapes in place of non-ASCII characters: logs cannot encode aiohttp's surrogates for invalid UTF-8."""
     return path if path.isascii() else path.encode("ascii", "backslashreplace").decode()
 
 
@@ -345,7 +345,7 @@ def _header_org(request: web.BaseRequest) -> int | None:
 
 
 def _namespace_org(namespace: str) -> int:
-    """Return the organization id of a namespace. Raises Forbidden for an invalid namespace, as for one of another organization."""
+    """Return the organization id of a namespace. Raises Forbidden for an invalid one, as for that of another organization."""
     org_id = org_of(namespace)
     if org_id is None:
         raise _namespace_forbidden(namespace)

@@ -140,7 +140,7 @@ class _OpenApi31(GenerateJsonSchema):
         return {"type": "string", "enum": expected} if all(isinstance(value, str) for value in expected) else super().literal_schema(schema)
 
     def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
-        # For integers, an exclusive bound (``gt``, ``lt``) is the inclusive bound one beyond.
+        # An exclusive bound of an integer (``gt``, ``lt``) becomes the nearest inclusive one.
         minimum = schema.get("ge", schema.get("gt", _MIN_INT64 - 1) + 1)
         maximum = schema.get("le", schema.get("lt", _MAX_INT64 + 1) - 1)
         is_int32 = minimum >= _MIN_INT32 and maximum <= _MAX_INT32

@@ -53,7 +53,7 @@ SCRIPTS: Final = ("pictures.js",)
 """The scripts of pages with pictures."""
 _MAX_PAGE: Final = 1_000
 _MAX_TAGGED: Final = 50
-"""Limit on the dashboards that one link to tags lists."""
+"""Largest number of dashboards by whose links a link to tags is replaced."""
 
 
 def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Database, policy: AccessPolicy) -> list[Route]:
@@ -201,7 +201,7 @@ def _status_of(problem: DashwrightError | None) -> int:
 
 
 async def _links(call: Call, query: MultiMapping[str], outline: DashboardOutline, titles: ReadableTitles) -> Sequence[PageLink]:
-    """Return the links of a dashboard. A link to tags becomes one to each dashboard with these tags."""
+    """Return the links of a dashboard. A link to tags is replaced by a link to each dashboard with these tags."""
     links = []
     for link in outline.links:
         if link.url:

@@ -19,7 +19,7 @@ _GAP_PIXELS: Final = 8
 _WIDE_PIXELS: Final = 1368
 """Width of the grid in pixels at which pictures are not scaled."""
 _MEDIUM_PIXELS: Final = 868
-"""This width on a medium screen."""
+"""Width of the grid in pixels on a medium screen."""
 _NARROW_PIXELS: Final = 400
 """Width of every picture on a small screen, where panels are below one another."""
 _NARROW_HEIGHTS: Final = (110, 480)
@@ -29,7 +29,7 @@ _HALF_PIXELS: Final = 640
 _OWN_PAGE_SIZE: Final = (1200, 560)
 """Width and height in pixels of the picture of a panel on its own page."""
 _NARROW_OWN_PAGE_SIZE: Final = (_NARROW_PIXELS, 300)
-"""Width and height in pixels of this picture on a small screen."""
+"""Width and height in pixels of the picture of a panel on its own page, on a small screen."""
 _NARROW_SCREEN: Final = "(max-width: 700px)"
 """Screens on which panels are below one another. The style sheet has the same widths."""
 _MEDIUM_SCREEN: Final = "(max-width: 1100px)"

@@ -250,14 +250,14 @@ def _role(name: str) -> Role:
 
 
 def _level(permission: int) -> Level:
-    """Return the level with a number of Grafana. Raises BadRequest for another number."""
+    """Return the level for Grafana's number of a permission. Raises BadRequest for another number."""
     if permission not in (Level.VIEW, Level.EDIT, Level.ADMIN):
         raise BadRequest(f"permission {permission} is unknown: give 1 (view), 2 (edit) or 4 (admin)")
     return Level(permission)
 
 
 def _named_level(name: str) -> Level:
-    """Return the level with a name of Grafana, empty for NONE. Raises BadRequest for another name."""
+    """Return the level for Grafana's name of a permission, which is empty for NONE. Raises BadRequest for another name."""
     level = _LEVELS.get(name)
     if level is None:
         raise BadRequest(f"permission {name[:_MAX_QUOTED_CHARACTERS]!r} is unknown: give View, Edit, Admin or nothing")
@@ -330,6 +330,6 @@ def _holder_name(rule: Rule) -> str:
 
 
 def _level_name(level: Level) -> LevelName:
-    """Return the name of Grafana for a level other than NONE."""
+    """Return Grafana's name of the permission for a level other than NONE."""
     names: Sequence[LevelName] = get_args(LevelName)
     return next(name for name in names if _LEVELS[name] is level)

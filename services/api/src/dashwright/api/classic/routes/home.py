@@ -95,7 +95,7 @@ _DASHBOARD: Final = {
     },
     "timezone": "browser",
 }
-"""The built-in home dashboard, which has the panels of Grafana's own one and their ids."""
+"""The built-in home dashboard, which has the same panels as Grafana's, with the same ids."""
 BUILT_IN: Final = {"meta": {**_META.model_dump(by_alias=True, exclude_none=True), "annotationsPermissions": None}, "dashboard": _DASHBOARD}
 """The home dashboard of a caller who has not chosen one. Clients draw its panels without a data source."""
 

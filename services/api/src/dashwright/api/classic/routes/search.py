@@ -27,7 +27,8 @@ _MAX_PAGE: Final = 1_000_000_000
 """Limit on the number of a page, which keeps the offset within a bigint."""
 _UNUSED_ID: Final = -1
 """A numeric id that no object has."""
-_DASHBOARD_TYPE: Final = "dash-db"  # In Grafana's terms, the type of a result.
+# Grafana's names of the types of results.
+_DASHBOARD_TYPE: Final = "dash-db"
 _FOLDER_TYPE: Final = "dash-folder"
 _TYPES: Final = frozenset({_DASHBOARD_TYPE, _FOLDER_TYPE})
 _QUERY_DESCRIPTIONS: Final = {

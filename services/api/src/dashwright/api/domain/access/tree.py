@@ -101,8 +101,8 @@ class AccessTree:
     def has_same_access(self, other: "AccessTree") -> bool:
         """Return whether both trees give the same access to all objects in the folders that both have.
 
-        They do if their rules are equal, and if each common folder has the same parent in both, which must exist in both or in neither.
-        The last result is cached.
+        This is true if the rules are equal, and each common folder has the same parent, which exists in both trees or in neither. The last
+        result is cached.
         """
         if self is other:
             return True

@@ -25,7 +25,7 @@ _ROOT_SCOPE: Final = "folders:uid:general"
 """The scope of objects at the root, which Grafana calls the folder General."""
 _PERMISSIONS_SUFFIX: Final = ".permissions"
 _PROTECTED_PLURAL_BY_AREA: Final = {"annotations": DASHBOARD.plural}
-"""The plural of the kind whose access rules apply to actions of another area, by the part of the action before its colon."""
+"""The plural of the kind whose access rules apply to the actions of another area, by that area: annotations follow their dashboards."""
 
 
 class AccessView:
@@ -82,7 +82,7 @@ class AccessView:
         """Return whether the caller may do ``action`` on at least one object, even if the object does not exist yet."""
         if self._is_admin or self._grants.get(action) or self._role_level >= _required_level(action):
             return True
-        # The area of the actions on objects with rules is the plural of their kind, except for the listed areas.
+        # The area of an action on objects with rules is the plural of their kind, except for the areas in the mapping.
         area, required_level = _area(action), _required_level(action)
         plurals = {FOLDER.plural, _PROTECTED_PLURAL_BY_AREA.get(area, area)}
         return any(
@@ -177,7 +177,7 @@ def bypasses_rules(identity: Identity) -> bool:
 
 
 def deleted_by_filter(identity: Identity) -> str | None:
-    """Return the uid of the caller, who sees only their own deleted objects in the trash, or None for an Admin, who sees all of them."""
+    """Return the filter of the trash by the user who deleted an object: the caller's uid, or None for an Admin, who sees all objects."""
     return None if bypasses_rules(identity) else identity.uid
 
 

@@ -62,7 +62,7 @@ class ManagedFieldsEntry:
 
 
 def parse_managed_fields(stored_entries: object, sent_entries: object = None) -> tuple[ManagedFieldsEntry, ...]:
-    """Return the sent entries, or the stored entries if no entries were sent or one of them is invalid.
+    """Return the sent entries, or the stored entries if no entries were sent or a sent entry is invalid.
 
     The result is empty if one of the stored entries is invalid, too. Sent entries of ``[{}]`` clear all owners, so the result is empty.
     """

@@ -103,7 +103,7 @@ def union(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def subtract(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Return the fields of ``first`` that neither are in ``second`` nor contain or are contained in a field of ``second``."""
+    """Return ``first`` without the fields of ``second``, and without fields that contain, or are contained in, a field of ``second``."""
     result: FieldSet = {}
     for name, children in first.items():
         if name not in second:
@@ -150,7 +150,7 @@ def expand(fields: FieldSet, node: Node) -> FieldSet:
 
 
 def changed_fields(old: Node, new: Node) -> FieldSet:
-    """Return the fields in which two trees differ: an added or removed field without its children. Both roots must be objects."""
+    """Return the fields in which two trees differ. An added or removed field is a leaf, without its children. Both roots are objects."""
     # Between an empty value and a value with children, only the children differ. Other atoms are compared by ``_differ``.
     if isinstance(old, Atom):
         return dict.fromkeys(new, NO_FIELDS) if isinstance(new, dict) and is_emptied(old, new) else {}
