@@ -25,6 +25,7 @@ log = structlog.get_logger()
 _ACCESS_PREFIX: Final = "access:"
 """Prefix of the namespace in notifications of changed folders or access rules."""
 _STREAMS_BY_PAYLOAD: Final = {"resource": StreamName.OBJECTS, "job": StreamName.JOBS}
+"""The streams with new changes, by the payload of a notification."""
 
 _POLL_SECONDS: Final = 1.0
 """Seconds between two polls of a watched stream. They find changes whose notification was lost."""
@@ -33,6 +34,7 @@ _BATCH_SECONDS: Final = 0.01
 """Seconds to wait after a notification, so that a burst of changes is read in one batch."""
 
 _RETRY_SECONDS: Final = 1.0
+"""Seconds until the next attempt after a failed read of changes."""
 
 _UPGRADE_POLL_SECONDS: Final = 10.0
 """Seconds between two checks for gateways of an older version."""

@@ -20,6 +20,7 @@ from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD
 
+# Actions of permissions.
 READ: Final = "annotations:read"
 CREATE: Final = "annotations:create"
 WRITE: Final = "annotations:write"

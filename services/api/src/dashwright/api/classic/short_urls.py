@@ -13,6 +13,7 @@ from dashwright.common.errors import Forbidden, NotFound
 from dashwright.common.identity import Identity
 
 CREATE: Final = "shorturls:create"
+"""The action of the permission to create short URLs."""
 
 _USE_PRECISION: Final = timedelta(hours=1)
 """Time after a recorded use for which further uses are not recorded, so that requests rarely write the row of a popular URL."""

@@ -22,6 +22,7 @@ from dashwright.common.identity import Identity
 from dashwright.common.json_documents import check_strings, write_json
 from dashwright.common.kinds.registry import DASHBOARD
 
+# Actions of permissions.
 READ: Final = "snapshots:read"
 CREATE: Final = "snapshots:create"
 DELETE: Final = "snapshots:delete"

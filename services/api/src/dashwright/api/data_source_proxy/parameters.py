@@ -13,6 +13,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 #: Multipart forms are missing: servers read parameters from them, which would not be checked.
 _ACCEPTED_TYPES: Final = (_FORM, "application/json", "application/x-ndjson")
 _MAX_PARAMETERS: Final = 10_000
+"""Limit on the parameters of a form."""
 
 
 def check_parameters(record: SourceRecord, query: Parameters, body: bytes, content_type: str) -> None:

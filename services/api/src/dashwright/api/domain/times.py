@@ -24,6 +24,7 @@ def format_seconds(seconds: int) -> str:
 
 
 _TEN_YEARS: Final = timedelta(days=3653)
+"""Ten years with three leap days."""
 _UNITS: Final = ((525_600, "y"), (43_800, "M"), (1_440, "d"), (60, "h"), (1, "m"))
 """Length in minutes and letter of each unit, the largest first. A month is a twelfth of a year."""
 

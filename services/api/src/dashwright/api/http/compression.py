@@ -25,6 +25,7 @@ _THREAD_MIN_BYTES: Final = 64 * 1024
 """Minimum size in bytes of a chunk that is compressed in a thread. On the event loop it would delay other requests."""
 
 _CODINGS_BY_PREFERENCE: Final = ("zstd", "gzip")
+"""The available codings, the preferred one first."""
 _LEVEL: Final = 1
 """Level of both codings: the fastest of gzip, and nearly the fastest of zstd."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS

@@ -17,6 +17,7 @@ _DETAIL_KEYS: Final = ("name", "group", "kind", "uid")
 _METADATA_KEYS: Final = ("continue",)
 """Details of an error that are members of ``metadata`` in its Status."""
 _DEFAULT_RETRY_SECONDS: Final = 1.0
+"""Seconds until a retry after an error 429 or 503 that has no time of its own."""
 
 
 class ErrorShape(StrEnum):

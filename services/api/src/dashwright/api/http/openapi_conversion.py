@@ -17,6 +17,7 @@ _EXCLUSIVE_BOUNDS: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "
 _MISSING_IN_OPENAPI_30: Final = frozenset({"propertyNames", "examples", "contentMediaType", "$defs", "prefixItems", "title"})
 """Keywords that are omitted from OpenAPI 3.0; ``title`` because client generators mistake titles for names."""
 _MISSING_IN_SWAGGER_20: Final = frozenset({"anyOf", "oneOf", "not", "nullable", "discriminator"})
+"""Keywords that are omitted from Swagger 2.0."""
 _DEFINITIONS: Final = "#/definitions/"
 _SECURITY_20: Final = {
     "basicAuth": {"type": "basic"},

@@ -12,6 +12,7 @@ _ORGANIZATION_DIVISOR: Final = 2
 _CALLER_DIVISOR: Final = 4
 """The share of an organization, and of a caller, is the whole budget divided by these numbers."""
 _RETRY_SECONDS: Final = 1.0
+"""Seconds after which a refused client may retry."""
 
 
 class ResponseOwner(NamedTuple):

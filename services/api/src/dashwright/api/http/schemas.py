@@ -16,6 +16,7 @@ Mode: TypeAlias = Literal["validation", "serialization"]
 """The mode of a schema, in pydantic's terms: *validation* for request bodies, *serialization* for response bodies."""
 
 REFERENCE: Final = "#/components/schemas/"
+"""Prefix of references to components."""
 
 _HAS_DEFAULT: Final = "x-has-default"
 """Keyword of the members of an ApiModel that responses always contain, because they have a default other than None."""

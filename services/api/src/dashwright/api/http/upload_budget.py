@@ -9,6 +9,7 @@ from dashwright.api.http.addresses import client_network
 from dashwright.common.errors import TooManyRequests
 
 _RETRY_SECONDS: Final = 10.0
+"""Seconds after which a refused client may retry."""
 
 
 class UploadBudget:

@@ -27,7 +27,9 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "access_control"
+"""Group of the operations in the description of the API."""
 _BAD_BODY: Final = "bad request data"
+"""Message of Grafana for an invalid body."""
 _MAX_QUOTED_CHARACTERS: Final = 40
 """Largest number of characters of a name that an error quotes."""
 _LEVELS: Final = {"": Level.NONE, "View": Level.VIEW, "Edit": Level.EDIT, "Admin": Level.ADMIN}

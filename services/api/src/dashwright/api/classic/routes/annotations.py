@@ -35,6 +35,7 @@ from dashwright.common.json_documents import check_strings, write_json
 from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "annotations"
+"""Group of the operations in the description of the API."""
 _BODY_LIMIT: Final = 512 * 1024
 """Limit on the bytes of a body. It suffices for the longest text and data with every character escaped."""
 
@@ -57,6 +58,7 @@ _QUERY_DESCRIPTIONS: Final = {
     "limit": "the maximum number of annotations, by default 100, at most 1000",
 }
 _INTEGER_PARAMETERS: Final = ("from", "to", "userId", "alertId", "dashboardId", "panelId", "limit")
+"""Query parameters that are integers."""
 
 _Data = dict[str, Any] | None
 

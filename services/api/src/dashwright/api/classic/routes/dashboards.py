@@ -37,6 +37,7 @@ from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "dashboards"
+"""Group of the operations in the description of the API."""
 _PROVISIONERS: Final = frozenset({REPOSITORY_MANAGER, FROM_FILE})
 """Kinds of managers whose dashboards are provisioned, in Grafana's terms."""
 

@@ -28,12 +28,14 @@ from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "folders"
+"""Group of the operations in the description of the API."""
 _PAGE_SIZE: Final = 1000
 _MAX_PAGE: Final = 1_000_000_000
 """Limit on the number of a page, which keeps the offset within a bigint."""
 _NO_AUTHOR: Final = "Anonymous"
 """Creator and editor of the root, as in Grafana."""
 _BAD_BODY: Final = "bad request data"
+"""Message of Grafana for an invalid body."""
 _VERBS_BY_PERMISSION: Final = {"": "get", "View": "get", "Edit": "update"}
 """Verb that the caller must be allowed on each folder of a list, by the query parameter ``permission``."""
 MOVE: Final = event_of(FOLDER, "move")

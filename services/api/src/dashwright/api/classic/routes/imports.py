@@ -23,6 +23,7 @@ from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "dashboards"
+"""Group of the operations in the description of the API."""
 
 
 class ImportInput(ClassicBody):

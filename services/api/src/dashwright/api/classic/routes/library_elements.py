@@ -39,6 +39,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
 from dashwright.common.models.classic import ClassicBody, Name, Text
 
 _TAG: Final = "library elements"
+"""Group of the operations in the description of the API."""
 _PAGE_SIZE: Final = 100
 _MAX_PAGE_SIZE: Final = 1000
 _MAX_PAGE: Final = 1_000_000_000

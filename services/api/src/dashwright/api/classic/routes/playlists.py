@@ -17,6 +17,7 @@ from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.playlist import ItemType
 
 _TAG: Final = "playlists"
+"""Group of the operations in the description of the API."""
 _MAX_LISTED: Final = 1000
 
 

@@ -14,7 +14,9 @@ from dashwright.api.stores.query_history import HistoryEntry, HistoryQuery
 from dashwright.common.models.classic import ClassicBody, Name, Text
 
 _TAG: Final = "query history"
+"""Group of the operations in the description of the API."""
 _EXPLORE: Final = "datasources:explore"
+"""The action that the routes require, as in Grafana."""
 _PAGE_SIZE: Final = 100
 _MAX_PAGE: Final = 1_000_000
 _BODY_LIMIT: Final = 128 * 1024

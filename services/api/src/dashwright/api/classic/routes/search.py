@@ -57,6 +57,7 @@ _PARAMETER_TYPES: Final = {
     "page": int,
 }
 _SORT_ORDERS: Final = (("alpha-asc", "A\N{EN DASH}Z", "ascending"), ("alpha-desc", "Z\N{EN DASH}A", "descending"))
+"""The values of the parameter ``sort``, each with the letters and the order in its description."""
 _SORT_OPTIONS: Final = SortOptions(
     sort_options=[
         SortOption(name=name, display_name=f"Alphabetically ({letters})", description=f"Sort results in an alphabetically {order} order")

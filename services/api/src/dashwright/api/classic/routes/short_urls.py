@@ -10,6 +10,7 @@ from dashwright.api.models.small_objects import ShortUrlCreated
 from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "short URLs"
+"""Group of the operations in the description of the API."""
 
 
 class CreateShortUrlCommand(ClassicBody):

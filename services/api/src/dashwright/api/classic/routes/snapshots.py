@@ -27,6 +27,7 @@ from dashwright.common.errors import Forbidden
 from dashwright.common.models.classic import ClassicBody, Name, Text
 
 _TAG: Final = "snapshots"
+"""Group of the operations in the description of the API."""
 _MAX_LISTED: Final = 1000
 _MAX_CACHE_SECONDS: Final = 3600
 """Longest time in seconds for which caches may store a snapshot, so that a deleted one disappears."""

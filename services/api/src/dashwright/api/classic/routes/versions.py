@@ -24,8 +24,10 @@ from dashwright.common.stores.histories import StoredVersion
 from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "dashboards"
+"""Group of the operations in the description of the API."""
 _PAGE_SIZE: Final = 1000
 _MAX_START: Final = 10_000
+"""Limit on the versions that a page skips: they are read, too."""
 _QUERY_DESCRIPTIONS: Final = {
     "limit": "versions on a page, by default 1000, at most 1000",
     "start": "the number of newest versions to skip",

@@ -9,6 +9,7 @@ from dashwright.common.identity import CallerType, Identity, Role, namespace_of
 from dashwright.common.kinds.registry import KINDS
 
 ALL_SCOPES: Final = frozenset({"*"})
+"""The scopes of a permission on all objects."""
 
 
 def _kind_actions(role: Role) -> frozenset[str]:

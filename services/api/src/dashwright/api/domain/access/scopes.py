@@ -81,6 +81,7 @@ _FOLDER_PREFIXES_BY_AREA: Final[Mapping[str, tuple[str, ...]]] = {
 # Objects outside of folders share one scope.
 _SCOPE_OUTSIDE_FOLDERS: Final = {"annotations": ORGANIZATION_ANNOTATIONS}
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""Uids that a scope may contain."""
 _DATA_SOURCE_UID: Final = "datasources:uid:"
 _DATA_SOURCE_ID: Final = "datasources:id:"
 _DATA_SOURCE_NAME: Final = "datasources:name:"
