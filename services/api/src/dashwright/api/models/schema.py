@@ -96,6 +96,7 @@ def _referenced_definitions(document: Any, definitions: dict[str, Any]) -> dict[
 
 
 def _referenced_names(document: Any) -> set[str]:
+    """Return the names of the definitions that a document refers to directly."""
     if isinstance(document, list):
         return {name for item in document for name in _referenced_names(item)}
     if not isinstance(document, dict):

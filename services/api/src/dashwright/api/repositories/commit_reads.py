@@ -12,6 +12,7 @@ from dashwright.common.single_flight import SingleFlight
 _TTL_SECONDS: Final = 10.0
 """Time for which a response is kept. Rights on the objects in it are checked for each request."""
 _MAX_BYTES: Final = 16 * 1024 * 1024
+"""Limit on the bytes of all kept responses."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
@@ -21,7 +22,7 @@ class CommitReads:
     def __init__(self, client: RepositoryClient) -> None:
         self._client = client
         self._bodies: TTLCache[bytes, bytes] = TTLCache(_MAX_BYTES, _TTL_SECONDS, getsizeof=len)
-        self._running: SingleFlight[bytes, bytes] = SingleFlight()
+        self._running_reads: SingleFlight[bytes, bytes] = SingleFlight()
 
     async def call(self, request: FileRequest, *, deadline: float) -> bytes:
         """Return the worker's response. Raises the errors of ``RepositoryClient.call``.
@@ -40,4 +41,4 @@ class CommitReads:
                 self._bodies[key] = body
             return body
 
-        return await self._running.run(key, read)
+        return await self._running_reads.run(key, read)

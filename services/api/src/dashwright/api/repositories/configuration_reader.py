@@ -56,6 +56,7 @@ class ConfigurationReader:
 
 
 def _name_of(tree: dict[str, Any]) -> str:
+    """Return the name in the metadata of an object, or the placeholder."""
     metadata = tree.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) and name else _UNNAMED

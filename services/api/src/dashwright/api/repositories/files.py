@@ -163,6 +163,7 @@ class Files:
         for touch in touches:
             kind = find_kind(touch.group, touch.resource)
             assert kind is not None, f"{touch.resource}.{touch.group} is not a registered kind"
+            # A new object has no access rules of its own yet.
             name = "" if touch.verb == "create" else touch.name
             verbs = (touch.verb, "get") if touch.verb in _VERBS_RETURNING_OBJECT else (touch.verb,)
             for verb in verbs:
@@ -211,10 +212,12 @@ def event_of_files(verb: str) -> str:
 
 
 def _touches_of(response: dict[str, Any]) -> Sequence[Touch]:
+    """Return the objects that a file contains or a change affects, each with the verb that the caller needs for it."""
     return [Touch.model_validate(touch) for touch in response["touches"]]
 
 
 def _denial_detail(touch: Touch) -> str:
+    """Return the end of a message about a missing permission: the objects on which it is needed."""
     if touch.resource == REPOSITORY.plural:
         return "on the repository until the file's directory is synced, because the directory has no access rules before"
     return "on the objects in it"

@@ -14,7 +14,7 @@ MAX_PANELS: Final = 60
 _MAX_MOVED: Final = 500
 """Limit on the moved panels that are listed."""
 _MAX_DETAILS: Final = 40
-"""Limit on the changed settings that are shown with their values, and on those that are only named, of one panel."""
+"""Limit on the changed settings of one panel that are shown with their values, and on the further ones that are only named."""
 _PAST_PARTICIPLES: Final = {
     PanelAction.CHANGED: "changed",
     PanelAction.ADDED: "added",
@@ -37,7 +37,7 @@ class Side(NamedTuple):
         changed_panel = changed_panel or next((panel for panel in panels if panel.stored_title == change.title), None)
         if changed_panel is None:
             return None
-        # All values of a repeated panel apply, and the first copy is drawn.
+        # Without the variables of one copy, the picture shows the first copy of a repeated panel. The change applies to all copies.
         return panel_at_half_width(
             changed_panel.model_copy(update={"title": f"{label}: {changed_panel.title}", "variables": {}}), self.address, theme
         )

@@ -87,6 +87,7 @@ class Turns:
             yield turn
         finally:
             turn.ended.set_result(None)
+            # Otherwise each turn would keep all turns before it in memory.
             turn.earlier = ()
             turns.remove(turn)
             if not turns:
@@ -113,9 +114,9 @@ class QueueBatches:
         tree = objects.parse_tree(body)
         if not batch_name(tree):
             raise BadRequest("metadata.name is missing; a batch that is submitted through the queue needs a name of its own")
-        desired = objects.read_new_object(
-            {"apiVersion": BATCH.api_version(), **tree}, BATCH, namespace, BATCH.versions[0], FieldValidation.STRICT
-        )
+        # A message need not name the API version.
+        tree = {"apiVersion": BATCH.api_version(), **tree}
+        desired = objects.read_new_object(tree, BATCH, namespace, BATCH.versions[0], FieldValidation.STRICT)
         try:
             batch = await self._writer.create(desired, WriteContext(caller, actor, _FIELD_MANAGER), size=len(body))
         except AlreadyExists:
@@ -156,6 +157,7 @@ class QueueBatches:
         return [_new_item(item, index, message, is_list=is_list) for index, item in enumerate(checked_items)]
 
     async def _add(self, caller: Identity, addition: Addition) -> Sequence[ItemVerdict]:
+        """Add items to a batch, which is created if it does not exist, and return the verdicts in the order of the items."""
         try:
             return await self._additions.add(addition)
         except NotFound:
@@ -191,7 +193,7 @@ def _flag(message: Message, header: str) -> bool:
 
 
 def _values(body: bytes, *, may_be_empty: bool) -> tuple[Sequence[Any], bool]:
-    """Return the values of a body, and whether they were sent as a list."""
+    """Return the values of a body, and whether they were sent as a list. An empty body is an empty list if it may be empty."""
     value = submissions.parse_json(body) if body or not may_be_empty else []
     if not isinstance(value, list):
         return [value], False

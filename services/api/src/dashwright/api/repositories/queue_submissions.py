@@ -33,6 +33,7 @@ from dashwright.common.stores.job_records import MAX_PRIORITY, NORMAL_PRIORITY, 
 
 log = structlog.get_logger()
 
+#: First delay of a submission that cannot be accepted or replied to now.
 _RETRY_SECONDS = 5.0
 #: Maximum of one delay of a submission whose organization has too many waiting jobs.
 _MAX_DELAY_SECONDS: Final = 300.0
@@ -106,6 +107,7 @@ class QueueSubmissions:
         if delivery.attempt > _MAX_DELAYS:
             return None
         self._full_namespaces.setdefault(_namespace(delivery), (error, asyncio.get_running_loop().time() + _FULL_SECONDS))
+        # The exponent is limited only because a float would overflow after many attempts.
         return min(_RETRY_SECONDS * 2.0 ** min(delivery.attempt - 1, 10), _MAX_DELAY_SECONDS)
 
     def _check_capacity(self, namespace: str) -> None:
@@ -124,9 +126,11 @@ class QueueSubmissions:
         return Retry(_RETRY_SECONDS, error.message) if message.message_id else Ack()
 
     async def _accept(self, delivery: Delivery) -> bytes:
+        """Accept a submission, and return the body of its reply. Raises the error with which it is refused or delayed."""
         message = delivery.message
         namespace = _namespace(delivery)
         self._check_capacity(namespace)
+        # A message about a batch takes its turn before anything is awaited, so that turns have the order of arrival.
         if (name := message.headers.get(BATCH_NAME)) is not None:
             with self._batches.turns.take(namespace, str(name)) as turn:
                 caller = await self._identify(message, namespace)
@@ -182,6 +186,7 @@ class QueueSubmissions:
         return None if idempotency is None else await self._jobs.find_accepted(actor, namespace, idempotency)
 
     async def _identify(self, message: Message, namespace: str) -> Identity:
+        """Return the caller of a submission. Raises BadRequest for an unknown namespace, and Unauthorized."""
         org_id = org_of(namespace)
         if org_id is None:
             raise BadRequest(f'the routing key names the namespace "{namespace}"; publish with submit.default or submit.org-N')
@@ -225,5 +230,6 @@ def _error_body(error: DashwrightError) -> bytes:
 
 
 def _trace_id() -> str:
+    """Return the id of the current trace, or zeros, which are an invalid id in W3C Trace Context."""
     trace_context = tracing.current()
     return trace_context.trace_id if trace_context else "0" * 32

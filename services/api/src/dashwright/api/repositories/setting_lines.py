@@ -11,8 +11,9 @@ from dashwright.common.json_documents import format_json, read_json
 _ELLIPSIS: Final = "…"
 #: JSON with fewer characters is shown in one line.
 _MIN_INDENTED: Final = 60
-#: Limits that bound the duration of a comparison and the size of a page.
+#: Limit on the compared lines of one text, which bounds the duration of a comparison.
 _MAX_COMPARED_LINES: Final = 600
+#: Limits on the lines of one text, and on the characters of one line, which bound the size of a page.
 _MAX_LINES: Final = 100
 _MAX_CHARACTERS: Final = 2_000
 #: Number of equal lines that are shown before and after changed lines.
@@ -37,18 +38,27 @@ def setting_lines(before: str, after: str) -> SettingLines:
     """Return the lines of a setting. Changed lines are marked, unless all lines are changed."""
     old, new = _lines(before), _lines(after)
     groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT))
-    if not any(opcode[0] == "equal" for group in groups for opcode in group):
+    has_equal_lines = any(tag == "equal" for group in groups for tag, *_ in group)
+    if not has_equal_lines:
         return SettingLines(_shortened(map(SettingLine, old)), _shortened(map(SettingLine, new)))
+    gap = SettingLine(_ELLIPSIS)
     old_lines: list[SettingLine] = []
     new_lines: list[SettingLine] = []
-    end = 0
+    previous_end = 0
     for group in groups:
-        gap = [SettingLine(_ELLIPSIS)] * (group[0][1] > end)
-        old_lines += [*gap, *(SettingLine(text, tag != "equal") for tag, start, stop, _, _ in group for text in old[start:stop])]
-        new_lines += [*gap, *(SettingLine(text, tag != "equal") for tag, _, _, start, stop in group for text in new[start:stop])]
-        end = group[-1][2]
-    gap = [SettingLine(_ELLIPSIS)] * (end < len(old))
-    return SettingLines(_shortened([*old_lines, *gap]), _shortened([*new_lines, *gap]))
+        _, group_start, *_ = group[0]
+        if group_start > previous_end:
+            old_lines.append(gap)
+            new_lines.append(gap)
+        for tag, old_start, old_end, new_start, new_end in group:
+            is_changed = tag != "equal"
+            old_lines += [SettingLine(text, is_changed) for text in old[old_start:old_end]]
+            new_lines += [SettingLine(text, is_changed) for text in new[new_start:new_end]]
+            previous_end = old_end
+    if previous_end < len(old):
+        old_lines.append(gap)
+        new_lines.append(gap)
+    return SettingLines(_shortened(old_lines), _shortened(new_lines))
 
 
 def _lines(text: str) -> Sequence[str]:

@@ -49,8 +49,8 @@ _MAX_DELIVERY_ID_LENGTH: Final = 100
 #: The largest payload that git hosts send.
 MAX_PAYLOAD_BYTES: Final = 25 * MEBIBYTE
 
-#: Limit on the values of a payload. A payload of the maximum size whose values are names of files has fewer. If its values were as small
-#: as ``{}``, parsing would take a gigabyte of memory, and all other requests would wait for seconds.
+#: Limit on the values of a payload. A payload of the maximum size that lists names of files has fewer. Millions of values as small as
+#: ``{}`` would take a gigabyte of memory, and all other requests would wait for seconds while they are parsed.
 _MAX_VALUES: Final = 1_000_000
 
 #: The memory for all bodies whose signature is not verified yet.
@@ -206,11 +206,12 @@ class Webhooks:
         """
         deliveries = delivery.deliveries
         signature = delivery.proof.removeprefix(deliveries.proof_prefix)
-        is_secret = deliveries.proof is Proof.KEY
-        if is_secret and not _is_secret(delivery.proof, secret):
-            raise _invalid_signature()
-        has_prefix = delivery.proof.startswith(deliveries.proof_prefix)
-        if not is_secret and not (has_prefix and _SIGNATURE_PATTERN.fullmatch(signature)):
+        has_signature = deliveries.proof is Proof.SIGNATURE
+        if has_signature:
+            has_prefix = delivery.proof.startswith(deliveries.proof_prefix)
+            if not (has_prefix and _SIGNATURE_PATTERN.fullmatch(signature)):
+                raise _invalid_signature()
+        elif not _equals_secret(delivery.proof, secret):
             raise _invalid_signature()
         body, body_hash, body_hmac = bytearray(), hashlib.sha256(), hmac.new(secret.encode(), digestmod=hashlib.sha256)
         with self._upload_budget.reserve(delivery.address) as reserve:
@@ -224,12 +225,12 @@ class Webhooks:
                         body_hmac.update(chunk)
             except TimeoutError as error:
                 raise BadRequest(f"the delivery was not complete within {_BODY_TIMEOUT_SECONDS:g} seconds; send it again") from error
-        if not is_secret and not hmac.compare_digest(body_hmac.hexdigest(), signature):
+        if has_signature and not hmac.compare_digest(body_hmac.hexdigest(), signature):
             raise _invalid_signature()
         return SignedBody(body, body_hash.digest())
 
 
-def _is_secret(value: str, secret: str) -> bool:
+def _equals_secret(value: str, secret: str) -> bool:
     """Return whether a header has the secret. The duration does not depend on how many characters are right."""
     return len(value) <= _MAX_SECRET_LENGTH and hmac.compare_digest(value.encode(errors="replace"), secret.encode())
 
@@ -244,7 +245,7 @@ def _parse_payload(media_type: str, body: bytearray) -> Any:
     try:
         if media_type == _FORM_MEDIA_TYPE:
             payload = bytearray(parse_qs(body.decode(), max_num_fields=10)["payload"][0].encode())
-        # Each value but the first follows one of these characters, which texts may contain, too.
+        # An upper bound of the values: each except the first follows one of these characters, and strings may contain them, too.
         if sum(payload.count(character) for character in b",[{") > _MAX_VALUES:
             raise BadRequest(f"the delivery has more than {_MAX_VALUES} values; such a payload is not read")
         return orjson.loads(payload)

@@ -15,7 +15,7 @@ from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import changes, data_sources
 from dashwright.common.stores.changes import StreamName
 
-#: Seconds after which the objects of a namespace are read again. Other gateways may have changed them.
+#: Seconds after which the data sources and library panels of a namespace are read again. Other gateways may have changed them.
 _MAX_AGE_SECONDS: Final = 5.0
 
 
@@ -25,14 +25,16 @@ class ConversionContexts:
     def __init__(self, database: Database, cache_bytes: int) -> None:
         self._database = database
         self._scope = ConversionScope(cache_bytes)
+        #: Time of the event loop at the last read, by namespace.
         self._read_at: dict[str, float] = {}
-        #: The resource version up to which library panels were read, by namespace. They are read again after a change only.
-        self._heads: dict[str, int] = {}
+        #: Resource version of the namespace when its library panels were read, by namespace. Only a newer version is read again.
+        self._panel_versions: dict[str, int] = {}
+        #: Bodies of the repeated library panels, as JSON by name, by namespace. Conversions need only these.
         self._panels: dict[str, Mapping[str, str]] = {}
         self._reads: SingleFlight[str, None] = SingleFlight()
 
     async def enter(self, namespace: str) -> None:
-        """Let the running request convert dashboards of a namespace. A list of all namespaces has no context."""
+        """Let the running request convert dashboards of a namespace. The namespace of a list over all namespaces is empty: no context."""
         read_at = self._read_at.get(namespace)
         if read_at is None or asyncio.get_running_loop().time() - read_at > _MAX_AGE_SECONDS:
             await self._reads.run(namespace, lambda: self._read(namespace))
@@ -44,16 +46,18 @@ class ConversionContexts:
             return
         async with self._database.connection() as connection:
             stored_sources = await data_sources.list_all(connection, org_id)
-            head = await changes.visible_version(connection, StreamName.OBJECTS, namespace)
-            if head != self._heads.get(namespace):
+            version = await changes.visible_version(connection, StreamName.OBJECTS, namespace)
+            if version != self._panel_versions.get(namespace):
                 self._panels[namespace] = await library_elements.list_repeated(connection, namespace)
-                self._heads[namespace] = head
+                self._panel_versions[namespace] = version
         known_sources = tuple(
             KnownDataSource(source.uid, source.fields.type, source.name, is_default=source.fields.is_default) for source in stored_sources
         )
         panels = self._panels[namespace]
         context = ConversionContext(
-            DataSourceIndex(known_sources), {name: orjson.loads(body) for name, body in panels.items()}, repr((known_sources, panels))
+            DataSourceIndex(known_sources),
+            {name: orjson.loads(body) for name, body in panels.items()},
+            fingerprint=repr((known_sources, panels)),
         )
         self._scope.set_context(namespace, context)
         self._read_at[namespace] = asyncio.get_running_loop().time()

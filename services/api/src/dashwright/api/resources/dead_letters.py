@@ -26,7 +26,7 @@ def caller_of(call: Call) -> Caller:
 
 
 def selector_of(selection: Selection, request: DeleteRequest | None = None) -> Callable[[StoredDeadLetter], bool]:
-    """Return a function that returns whether a letter is selected, and raises Conflict unless it meets the preconditions of a delete."""
+    """Return the condition of a selection. With a delete, it raises Conflict for a selected letter that does not meet its preconditions."""
 
     def is_selected(letter: StoredDeadLetter) -> bool:
         if not matches(selection, letter.labels, letter.name):
@@ -84,6 +84,7 @@ async def _with_bodies(
 ) -> tuple[list[StoredDeadLetter], str | None]:
     """Return the first letters, with bodies of limited total size, and the name to continue after, or None after the last page."""
     totals = accumulate(letter.stored_bytes for letter in letters)
+    # The totals increase, so those within the limit belong to the first letters.
     count = max(1, sum(total <= MAX_READ_BYTES for total in totals))
     if count < len(letters):
         letters, last_name = letters[:count], letters[count - 1].name

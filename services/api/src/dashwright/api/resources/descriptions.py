@@ -104,8 +104,8 @@ def operation(
     """Return the operation of a verb, whose operation id contains ``id_suffix``. Other parameters are those of Operation."""
     kind = target.kind
     return Operation(
-        f"{verb}{kind.kind}{id_suffix}{target.version.capitalize()}",
-        f"{verb} {kind.plural}",
+        id=f"{verb}{kind.kind}{id_suffix}{target.version.capitalize()}",
+        summary=f"{verb} {kind.plural}",
         tag=kind.group,
         request=request,
         responses=responses,
@@ -123,6 +123,7 @@ def parameter_types(query: Mapping[str, str]) -> Mapping[str, Any]:
 @cache
 def object_model(kind: Kind) -> type[BaseModel]:
     """Return the model of an object, which requests and responses share."""
+    # Clients see the rendered form of a kind that is stored in another form.
     spec: Any = kind.rendered_spec or kind.spec
     status: Any = kind.rendered_status or kind.status
     fields: dict[str, Any] = {
@@ -142,6 +143,7 @@ def object_model(kind: Kind) -> type[BaseModel]:
 
 
 _OPEN_SPEC: Final[Any] = Field(description="Any JSON object", json_schema_extra={"additionalProperties": True})
+"""The field ``spec`` of a kind without a model of its spec."""
 
 
 @cache
@@ -171,6 +173,7 @@ def patch_contents(kind: Kind, *media_types: str) -> tuple[Content, ...]:
     schemas: dict[str, Any] = {
         patches.JSON_PATCH: list[JsonPatchOperation],
         patches.MERGE_PATCH: MergePatch,
+        # Without directives, a strategic merge patch has the form of a merge patch.
         patches.STRATEGIC_PATCH: MergePatch,
         patches.APPLY_PATCH: object_model(kind),
     }

@@ -20,7 +20,7 @@ def versions_of(kinds: Sequence[Kind], group: str) -> list[str]:
 
 
 def prefer_version(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:
-    """Return the kinds, with ``version`` as the preferred version of the kinds of ``group`` that have it."""
+    """Return all kinds. Those of ``group`` that have ``version`` now prefer it: it is the first of their versions."""
     return [
         replace(kind, versions=(version, *(other_version for other_version in kind.versions if other_version != version)))
         if kind.group == group and version in kind.versions
@@ -58,10 +58,10 @@ def api_resource_list(kinds: Sequence[Kind], group: str, version: str) -> Docume
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}", "resources": resources}
 
 
-def aggregated(kinds: Sequence[Kind], meta_version: str) -> Document:
-    """Return the aggregated document of ``/apis``: all groups and resources. ``meta_version`` is the version of ``apidiscovery.k8s.io``."""
+def aggregated(kinds: Sequence[Kind], discovery_version: str) -> Document:
+    """Return the aggregated document of ``/apis``: all groups and resources, in a version of the group ``apidiscovery.k8s.io``."""
     items = [{"metadata": {"name": name}, "versions": _aggregated_versions(kinds, name)} for name in groups_of(kinds)]
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta_version}", "metadata": {}, "items": items}
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{discovery_version}", "metadata": {}, "items": items}
 
 
 def _group(kinds: Sequence[Kind], group: str) -> Document:

@@ -63,6 +63,7 @@ async def _generations_response(target: Target, services: Services, call: Call, 
             item = version.to_object(current)
             if not _is_selected(item, selection):
                 continue
+            # A table needs the spec, too, because the title of a version is stored in its spec only.
             if complete_item := await _read_body(services, item, is_needed=response_format.representation is not Representation.METADATA):
                 yield complete_item
 
@@ -102,7 +103,7 @@ async def _trash_response(target: Target, services: Services, call: Call, select
 
 
 def page_size_of(call: Call) -> int:
-    """Return the page size. Raises BadRequest for an invalid ``limit``."""
+    """Return the page size, by default and at most ``MAX_PAGE_SIZE``. Raises BadRequest for an invalid ``limit``."""
     return min(pages.integer_parameter(call, "limit") or pages.MAX_PAGE_SIZE, pages.MAX_PAGE_SIZE)
 
 

@@ -93,11 +93,13 @@ async def list_response(
             200, b"".join([chunk async for chunk in body]), response_format.content_type, response_format.headers, may_compress=True
         )
     # Memory holds one chunk, and the bodies of one batch. The bodies exceed MAX_READ_BYTES only if a single body does.
-    buffered_bytes = CHUNK_BYTES + min(sum(page.sizes), max(MAX_READ_BYTES, *page.sizes, 0))
+    buffered_bytes = CHUNK_BYTES + min(sum(page.sizes), max((MAX_READ_BYTES, *page.sizes)))
     return Response(200, body, response_format.content_type, response_format.headers, may_compress=True, buffered_bytes=buffered_bytes)
 
 
 class _ListWriter:
+    """The encoder of one response with a list, which also reads later pages and missing bodies."""
+
     def __init__(self, target: Target, response_format: Format, database: Database) -> None:
         self._encoder = ListEncoder(response_format, target.kind, target.version)
         self._converts = response_format.is_yaml or target.kind.versioning is not None
@@ -130,6 +132,7 @@ class _ListWriter:
                 yield chunks.popleft()
 
     async def _batch_chunks(self, items: Sequence[StoredItem], sizes: Sequence[int]) -> deque[bytes]:
+        """Return the encoded objects of one batch in chunks of at most ``CHUNK_BYTES``, unless a single body is larger."""
         items_with_bodies = await _with_bodies(items, sizes, self._database)
         chunks: deque[bytes] = deque()
         for start, end in batches(sizes, CHUNK_BYTES):

@@ -23,6 +23,11 @@ from dashwright.common.stores.resources import StoredObject
 _IMMUTABLE_PATHS = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid"))
 """Members that a patch must not change."""
 
+_MAX_QUOTED_NAME: Final = 80
+"""Limit on the characters of a sent name that an error quotes."""
+_MAX_QUOTED_VALUE: Final = 200
+"""Limit on the characters of a sent JSON value that an error quotes."""
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectUpdate:
@@ -94,6 +99,7 @@ def read_apply_configuration(
     Raises BadRequest for an envelope that does not match the path, and for sent ``managedFields``, which an apply must not have.
     """
     metadata = _envelope(tree, kind, namespace, version)
+    # An applied configuration is often copied from an old object, with its generation.
     preconditions = replace(_preconditions(metadata, kind, name), generation=None)
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
@@ -108,7 +114,7 @@ def read_apply_configuration(
 def _preconditions(metadata: dict[str, Any], kind: Kind, name: str) -> Preconditions:
     """Return the preconditions in the sent metadata. Raises BadRequest if the metadata has another name."""
     if (name_in_body := metadata.get("name") or name) != name:
-        raise BadRequest(f"the name of the object ({str(name_in_body)[:80]}) does not match the name on the URL ({name})")
+        raise BadRequest(f"the name of the object ({str(name_in_body)[:_MAX_QUOTED_NAME]}) does not match the name on the URL ({name})")
     uid = metadata.get("uid") or ""
     resource_version = metadata.get("resourceVersion") or ""
     generation = metadata.get("generation") or None
@@ -173,7 +179,7 @@ def _check_resource_version(preconditions: Preconditions, current: StoredObject)
 
 
 def _displayed_value(tree: Any, path: tuple[str, ...]) -> str:
-    return write_json(member_at(tree, *path)).decode()[:200]
+    return write_json(member_at(tree, *path)).decode()[:_MAX_QUOTED_VALUE]
 
 
 def _desired_object(
@@ -302,6 +308,7 @@ def _owner_reference_causes(reference: dict[str, Any], field: str) -> list[Cause
         if not isinstance(reference.get(key, False), bool)
     ]
     if unknown_members := sorted(reference.keys() - set(_OWNER_REFERENCE_MEMBERS)):
-        message = f"Invalid value: a reference has no member {unknown_members[0][:80]!r}; it has {', '.join(_OWNER_REFERENCE_MEMBERS)}"
+        unknown_member = unknown_members[0][:_MAX_QUOTED_NAME]
+        message = f"Invalid value: a reference has no member {unknown_member!r}; it has {', '.join(_OWNER_REFERENCE_MEMBERS)}"
         causes.append(Cause(field, "FieldValueInvalid", message))
     return causes

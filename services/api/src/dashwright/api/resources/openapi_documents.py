@@ -79,7 +79,8 @@ class _Extensions(NamedTuple):
 def annotated_operation(kinds: Iterable[Kind], path: str, method: str, operation: Schema) -> Schema:
     """Return an operation with its action and its group, version and kind, if it is a verb of Kubernetes.
 
-    Strategic merge patches are left out although they are accepted: kubectl would send directives to merge lists.
+    Strategic merge patches are left out although the server accepts them: kubectl would send them with directives to merge lists,
+    which are not supported.
     """
     annotated = dict(operation)
     group, _, remainder = path.removeprefix(_ROOT).partition("/")
@@ -138,6 +139,7 @@ def gvks_of_all_versions(kinds: Sequence[Kind]) -> dict[str, list[Schema]]:
 
 
 def _schema_names(kinds: Iterable[Kind]) -> Iterator[str]:
+    """Yield the names of the schemas of kinds: objects, lists, subresources and their options."""
     for kind in kinds:
         yield from (kind.kind, f"{kind.kind}List")
         for subresource in kind.subresources:
@@ -165,6 +167,7 @@ def _mark_open_objects(node: Any) -> Any:
         marked[PRESERVE_UNKNOWN_FIELDS] = True
     if isinstance(marked.get("items"), Mapping) and not marked["items"]:
         marked["items"] = {PRESERVE_UNKNOWN_FIELDS: True}
+    # ``kubectl explain`` prints descriptions as plain text.
     if isinstance(marked.get("description"), str):
         marked["description"] = marked["description"].replace("`", "")
     return marked

@@ -43,6 +43,7 @@ class FieldValidation(Enum):
 DRY_RUN_ALL: Final = "All"
 MAX_FIELD_MANAGER_LENGTH: Final = 128
 _BOOLEANS_BY_NAME: Final = {"": False, "false": False, "f": False, "0": False, "true": True, "t": True, "1": True}
+"""Booleans by their lower-case forms in a query, which are those of Go's ``strconv.ParseBool``."""
 _PROPAGATION_POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})
 
 
@@ -67,12 +68,12 @@ def write_context(call: Call, *, dry_run: bool | None = None, subresource: str =
     if len(field_manager) > MAX_FIELD_MANAGER_LENGTH or not field_manager.isprintable():
         message = f"Invalid value: {field_manager[:40]!r}: at most {MAX_FIELD_MANAGER_LENGTH} printable characters"
         raise Invalid(f"fieldManager: {message}", causes=[Cause("fieldManager", "FieldValueInvalid", message)])
-    # Without a parameter, Kubernetes names the field manager after the program, too.
-    program = call.headers.get("User-Agent", "").partition("/")[0]
+    # Without the parameter, the field manager is the client's program, as in Kubernetes.
+    program = "".join(character for character in call.headers.get("User-Agent", "").partition("/")[0] if character.isprintable())
     return WriteContext(
         call.identity,
         call.actor,
-        field_manager or "".join(character for character in program if character.isprintable())[:MAX_FIELD_MANAGER_LENGTH] or "unknown",
+        field_manager or program[:MAX_FIELD_MANAGER_LENGTH] or "unknown",
         dry_run=is_dry_run(call) if dry_run is None else dry_run,
         subresource=subresource,
     )
@@ -105,6 +106,7 @@ def forces_conflicts(call: Call) -> bool:
 
 
 def _patch_options_error(field: str, reason: str, message: str) -> Invalid:
+    """Return the error of Kubernetes for a faulty option of a patch."""
     return Invalid(
         f'PatchOptions.meta.k8s.io "" is invalid: {field}: {message}',
         causes=[Cause(field, reason, message)],
@@ -166,8 +168,9 @@ def _requests_dry_run(values: list[Any]) -> bool:
 
 
 def warning_headers(warnings: Sequence[str]) -> Mapping[str, str]:
-    """Return the Warning header in the format of Kubernetes, or no header. The last warnings are left out if all are too long."""
+    """Return the Warning header in the format of Kubernetes, or no header. The last warnings are left out if the header is too long."""
     headers: list[str] = []
+    # 299 is the code of any persistent warning, and "-" an agent without a name (RFC 7234).
     for warning in warnings:
         escaped = warning.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
         headers.append(f'299 - "{"".join(character for character in escaped if character.isprintable())}"')

@@ -18,6 +18,7 @@ _TOKEN_FORMAT: Final = 1
 """Version of the format of tokens. Tokens of other versions are rejected, so that they are not misread."""
 _EXACT: Final = "Exact"
 _MATCHES: Final = (_EXACT, "NotOlderThan")
+"""Values of ``resourceVersionMatch``."""
 
 MAX_BIGINT: Final = 2**63 - 1
 """The largest value of the column type bigint."""
@@ -76,6 +77,10 @@ def list_options_of(call: Call) -> ListOptions:
 
 
 def _check_match(match: str, resource_version: int, *, has_version: bool, is_continuation: bool) -> None:
+    """Raise Invalid for a ``resourceVersionMatch`` that is unknown, or that Kubernetes forbids with the other parameters.
+
+    ``has_version`` distinguishes a sent ``resourceVersion`` of 0 from a missing one.
+    """
     if is_continuation:
         message = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
     elif not has_version:
@@ -99,6 +104,7 @@ def integer_parameter(call: Call, name: str) -> int:
 
 
 def _parse_token(token: str) -> Position:
+    """Return the position in a ``continue`` token. Raises BadRequest for an invalid token."""
     members = decode_token(token)
     try:
         token_format = members["v"]

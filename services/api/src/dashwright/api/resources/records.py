@@ -14,7 +14,7 @@ from dashwright.common.stores import changes
 
 
 def reader_of(call: Call) -> RecordReader:
-    """Return the caller of a request in the namespace of its path."""
+    """Return the organization and the user for whom a request reads records. The user of a token or key is 0."""
     identity = call.identity
     return RecordReader(identity.org_id, identity.user_id if identity.kind is CallerType.USER else 0)
 

@@ -21,9 +21,9 @@ from dashwright.common.stores.resources import StoredObject
 
 
 async def check_resource_version(database: Database, version: int) -> None:
-    """Raise DeadlineExceeded for a version that does not exist yet, such as one from before the database was restored.
+    """Raise DeadlineExceeded, as Kubernetes does, for a version above the newest one. A list without a version has 0.
 
-    A list without a requested version has the ``version`` 0.
+    A client can have such a version if the database was restored from a backup since.
     """
     if not version:
         return
@@ -101,6 +101,7 @@ class ObjectSource:
         # One snapshot, so that the version, the page and the count agree.
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
             newest_version = await changes.visible_version(connection, StreamName.OBJECTS, self._namespace)
+            # The requested version can be that of a later change in another namespace.
             version = newest_version if self._exact_version is None else min(self._exact_version, newest_version)
             object_slice = await self._read_slice(connection, Position(version), limit)
             remaining_items = None
@@ -122,6 +123,7 @@ class ObjectSource:
         self, connection: Connection, namespace: str, version: int, last_name: str, limit: int, inline_bytes: int
     ) -> Slice:
         selection = self._selection
+        # Only objects of kinds in folders have a numeric id.
         if selection.is_empty or (selection.numeric_id is not None and not self._kind.in_folder):
             return Slice((), None)
         return await lists.page(
@@ -156,6 +158,7 @@ class AllNamespacesSource(ObjectSource):
         for namespace in await lists.namespaces(connection, self._kind, version=position.resource_version, first=position.namespace):
             if self._selection.namespace not in (None, namespace) or namespace in self._selection.excluded_namespaces:
                 continue
+            # The page is full, but not the last one, because this namespace follows.
             if len(items) == limit:
                 return Slice(items, items[-1].name, sizes)
             after = position.last_name if namespace == position.namespace else ""
@@ -183,7 +186,7 @@ class JobSource:
         self._exact_version = list_options.resource_version if list_options.is_exact else None
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
-        """Return a page of jobs as they are now. Raises Gone if a version other than the newest is requested."""
+        """Return a page of jobs as they are now. Raises Gone if an older version is requested."""
         last_name: str | None = "" if position is None else position.last_name
         selected_jobs: list[StoredJob] = []
         version, remaining_items = 0, None

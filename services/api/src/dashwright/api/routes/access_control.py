@@ -31,6 +31,7 @@ def routes(database: Database, use_cases: Grants) -> list[Route]:
     async def find_user(connection: Connection, call: Call) -> tuple[int, int]:
         """Return the user id and the organization id of the request. Raises NotFound if the user is unknown or not a member."""
         user_id, org_id = call.path_integer("id", "id is invalid"), _requested_org_id(call)
+        # Grants in organization 0, which apply in all organizations, require no membership.
         if await persons.get(connection, user_id) is None or (org_id and await members.role(connection, org_id, user_id) is None):
             raise not_found()
         return user_id, org_id

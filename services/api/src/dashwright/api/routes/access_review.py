@@ -75,6 +75,7 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, orga
         return None
 
     async def _is_permitted(kind: Kind, action: str, name: str, caller: Identity) -> bool:
+        """Return whether the caller may do an action with an object, or without a name, with any object of the kind."""
         if not kind.in_folder:
             return caller.may(action)
         view = await policy.view(caller, caller.namespace)
@@ -82,6 +83,7 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, orga
             return view.may_on_any(action)
         async with database.connection() as connection:
             objects = await resources.get_many(connection, kind, caller.namespace, [name])
+        # An object that does not exist is reviewed as if it were at the root.
         return view.may(action, kind, name, objects[0].folder if objects else None)
 
     return [Route("POST", _PATH, create, SIGNED_IN, _OPERATION)]
@@ -111,6 +113,7 @@ def _matching_kinds(kinds: Sequence[Kind], attributes: _ReviewedAction) -> list[
 
 def _required_actions(kind: Kind, attributes: _ReviewedAction) -> list[str | None]:
     """Return the required actions, or [None] for a verb or subresource that the kind does not have."""
+    # The status requires the same action as the object.
     if attributes.subresource not in ("", "status"):
         matching_actions = (subresource.action for subresource in kind.subresources if subresource.name == attributes.subresource)
         return [next(matching_actions, None)]

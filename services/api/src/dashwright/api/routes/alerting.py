@@ -80,6 +80,7 @@ _EMPTY_READS: Final = (
 _ROOTS: Final[Mapping[str, str]] = {_PROVISIONING: "Provisioning", _RULER: "Ruler", _ALERTMANAGER: "Alertmanager"}
 """Parts of operation ids, by the root of the paths."""
 _WRITES: Final[Mapping[str, str]] = {"POST": "create", "PUT": "replace", "PATCH": "change", "DELETE": "delete"}
+"""Verbs of operation ids, by method."""
 
 
 def routes() -> list[Route]:

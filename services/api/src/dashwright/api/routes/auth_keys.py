@@ -50,6 +50,7 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
                     raise NotFound(_DELETE_FAILED)
                 org_id = call.identity.org_id
                 await audit.record(connection, call.actor, "api-key.delete", f"api-key:{key_id}", org_id=org_id, details={"name": name})
+        # After an error, too: the transaction may have been committed before the connection was lost.
         finally:
             identities.invalidate(f"key:{key_id}")
         return message_response("API key deleted")

@@ -18,6 +18,7 @@ _MAX_PAGE: Final = 100_000
 _MAX_TAGS: Final = 200
 _MAX_SELECTED_TAGS: Final = 20
 _ROOT: Final = ""
+"""Uid of the root in a filter of folders."""
 
 
 def routes(titles: ReadableTitles) -> list[Route]:
@@ -78,7 +79,7 @@ async def _list_page(
     """Return a page of the list of everything that ``filters`` find."""
     caller, number = call.identity, call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
     total = await titles.count(caller, **filters)
-    parameters = [("query", query)] * bool(query) + [("tag", tag) for tag in tags]
+    parameters = [*([("query", query)] if query else []), *(("tag", tag) for tag in tags)]
     paging = Paging.of(call.path, parameters, number=number, item_count=total, size=_PAGE_SIZE)
     matches = await titles.search(caller, limit=_PAGE_SIZE, offset=(paging.number - 1) * _PAGE_SIZE, **filters)
     known_tags = list(await titles.tags(caller, _MAX_TAGS))
@@ -103,6 +104,9 @@ async def _list_page(
 def _summary(total: int, query: str, tags: Sequence[str]) -> str:
     """Return a description of the list in words."""
     subject = "1 dashboard or folder" if total == 1 else f"{total} dashboards and folders"
-    containing = f" with “{query}” in the title" if query else ""
-    tagged = f" with the tag {' and '.join(tags)}" if tags else ""
-    return f"{subject}{containing}{' and' * bool(containing and tagged)}{tagged}"
+    conditions = []
+    if query:
+        conditions.append(f"with “{query}” in the title")
+    if tags:
+        conditions.append(f"with the tag {' and '.join(tags)}")
+    return f"{subject} {' and '.join(conditions)}" if conditions else subject

@@ -59,6 +59,7 @@ class ProxyHandlers:
         return await self._respond(call, record, request)
 
     async def _respond(self, call: Call, record: SourceRecord, request: ProxyRequest) -> Response:
+        """Send the request and audit it. Return the response as a stream, or raise the error of the client."""
         try:
             response = await self._client.send(record, request)
         except DashwrightError as error:
@@ -66,6 +67,7 @@ class ProxyHandlers:
             raise
         try:
             await self._audit(call, record, request, response.status)
+        # Without this, a failed audit would leave the connection to the data source open.
         except BaseException:
             await response.body.aclose()
             raise

@@ -107,6 +107,7 @@ def _aggregated_version(accept: str) -> str:
     for media_range in ranges(accept):
         parameters = media_range.parameters
         version = parameters.get("v", "") if parameters.get("as") == "APIGroupDiscoveryList" else ""
+        # A media range without ``as`` accepts the plain document.
         is_available = media_range.name == JSON and (version in _META_VERSIONS or not parameters.get("as"))
         if is_available and media_range.weight > highest_weight:
             preferred_version, highest_weight = version, media_range.weight

@@ -89,6 +89,7 @@ def _probe_handler(run_checks: Callable[[], Awaitable[ProbeReport]]) -> Handler:
 
 
 def _metrics_handler(token: SecretStr | None) -> Handler:
+    """Return the handler of metrics. Without a token, or with an empty one, it requires no credentials."""
     expected_header = f"Bearer {token.get_secret_value()}".encode() if token and token.get_secret_value() else b""
 
     async def handler(call: Call) -> Response:

@@ -28,7 +28,7 @@ _PROTOBUF_NAMES: Final = (PROTOBUF, "application/com.github.proto-openapi.spec.v
 
 _SWAGGER_VERSION: Final = "2.0"
 _DOCUMENT_SCHEMA: Final = {"type": "object", "additionalProperties": True, "description": "A Swagger 2.0 document"}
-#: A protobuf message that has only the first field, the version.
+#: A protobuf message that has only the first field, the version: the tag of the field, the length of its value (3), and the value.
 _PROTOBUF_BODY: Final = b"\n\x03" + _SWAGGER_VERSION.encode()
 
 _REVALIDATE: Final = {"Cache-Control": "no-cache", "Vary": "Accept"}

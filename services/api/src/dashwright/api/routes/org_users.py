@@ -61,6 +61,8 @@ def _routes(
     org_id_of: OrgIdOf,
     operation_id_suffix: str,
 ) -> list[Route]:
+    """Return the routes of the members of one organization, below ``path``. ``organization`` is that of their permissions."""
+
     async def list_members(call: Call) -> Response:
         limit = call.query_integer("limit", _MAX_MEMBERS, minimum=1, maximum=_MAX_MEMBERS)
         async with database.connection() as connection:
@@ -248,6 +250,7 @@ def _search_text(call: Call) -> str:
 
 
 def _readable_ids(call: Call) -> frozenset[int] | None:
+    """Return the ids of the members that the caller may read, or None for all."""
     return call.authorized_identity.ids(_READ_PERMISSION, ScopedType.MEMBER.prefix)
 
 

@@ -47,6 +47,7 @@ class QueryClient:
             response = await self._rpc.call(self._queue, await call.body(), timeout=self._seconds, headers=headers)
             status = int(response.headers.get("status", 200))
             content_type = str(response.headers.get("content_type", "application/json"))
+            # ``call`` has waited for the first chunk.
             metrics.rpc_seconds.labels(queue=self._queue, outcome="first-piece").observe(time.perf_counter() - started_at)
             # A response of one chunk is sent with its length, a longer one chunk by chunk.
             complete_body = response.complete_body

@@ -71,7 +71,7 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
             raise _org_not_found()
         async with database.transaction() as connection:
             await quotas.set_limit(connection, org_id=org_id, target=target, limit=body.limit)
-            details = {"target": target, "limit": max(body.limit, -1)}
+            details = {"target": target, "limit": _stored_limit(body.limit)}
             await audit.record(connection, call.actor, UPDATE, f"org:{org_id}", org_id=org_id, details=details)
         return message_response(_UPDATED_MESSAGE)
 
@@ -82,12 +82,13 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
         quotas.check_target(Scope.USER, target)
         async with database.transaction() as connection:
             await quotas.set_limit(connection, user_id=user_id, target=target, limit=body.limit)
-            details = {"target": target, "limit": max(body.limit, -1)}
+            details = {"target": target, "limit": _stored_limit(body.limit)}
             await audit.record(connection, call.actor, UPDATE, f"user:{user_id}", org_id=None, details=details)
         return message_response(_UPDATED_MESSAGE)
 
     organization_in_path = OrganizationInPath("org_id", "orgId is invalid", _BAD_REQUEST_ID)
     quota_responses = {200: list[QuotaRecord]}
+    # As Grafana describes these routes.
     security = ("basicAuth",)
     return [
         Route(
@@ -177,6 +178,11 @@ def _org_id(call: Call) -> int:
 
 def _user_id(call: Call) -> int:
     return call.path_integer("user_id", _BAD_USER, message_id=_BAD_REQUEST_ID)
+
+
+def _stored_limit(limit: int) -> int:
+    """Return a limit as it is stored: every negative number means unlimited, and is stored as -1."""
+    return max(limit, -1)
 
 
 def _org_not_found() -> NotFound:

@@ -76,8 +76,7 @@ class ReadableTitles:
 
 
 def _listed(match: titles.TitleMatch) -> ListedTitle:
-    title, url = match.title or match.name, (folder_url if match.is_folder else dashboard_url)(match.name, match.title)
+    url = folder_url(match.name, match.title) if match.is_folder else dashboard_url(match.name, match.title)
     folder_title = match.folder_title or ""
-    return ListedTitle(
-        title, url, match.is_folder, match.tags, folder_title, folder_url(match.folder, folder_title) if match.folder else ""
-    )
+    url_of_folder = folder_url(match.folder, folder_title) if match.folder else ""
+    return ListedTitle(match.title or match.name, url, match.is_folder, match.tags, folder_title, url_of_folder)

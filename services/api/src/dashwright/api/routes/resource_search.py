@@ -146,7 +146,7 @@ def _title_query(call: Call, view: AccessView) -> TitleQuery:
     folder = call.query.get("folder", "")
     query = TitleQuery(
         call.identity.org_id,
-        0,
+        user_id=0,  # Hits have no stars.
         readable_dashboards=view.scope(DASHBOARD),
         readable_folders=view.scope(FOLDER),
         containing="" if call.query.get("query", "") == _ALL else call.query.get("query", ""),
@@ -211,6 +211,7 @@ def _has_tags_facet(call: Call) -> bool:
 
 
 def _page(call: Call) -> _Page:
+    """Return the requested part of the hits. The parameter ``offset`` has precedence over ``page``."""
     limit = call.query_integer("limit", _PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
     page = call.query_integer("page", 1, minimum=1, maximum=_MAX_OFFSET)
     offset = call.query_integer("offset", (page - 1) * limit, minimum=0, maximum=_MAX_OFFSET)

@@ -21,7 +21,7 @@ from dashwright.common.kinds.registry import KINDS
 #: The largest object in a request, in bytes.
 MAX_OBJECT_BYTES: Final = 5 * 1024 * 1024
 
-#: The verb in the name of the audit event, for verbs of the resource API that audit events call differently.
+#: Verbs in the names of audit events, by the verbs of the resource API that have another name there.
 _EVENT_VERBS: Final = MappingProxyType({"patch": "update", "deletecollection": "delete"})
 
 _READ_VERBS: Final = frozenset({"get", "list"})
@@ -60,7 +60,15 @@ _SUBRESOURCE_ENDPOINTS: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProx
     {
         "items": (
             _Endpoint("list", "GET", "/{name}/items", batch.items_operation, batch.list_items),
-            _Endpoint(SUBMIT_VERB, "POST", "/{name}/items", batch_items.operation, batch_items.submit, "update", UNLIMITED_BYTES),
+            _Endpoint(
+                SUBMIT_VERB,
+                "POST",
+                "/{name}/items",
+                batch_items.operation,
+                batch_items.submit,
+                permission_verb="update",
+                body_limit=UNLIMITED_BYTES,
+            ),
         ),
         "results": (_Endpoint("list", "GET", "/{name}/results", batch_results.operation, batch_results.handle),),
         "close": (_Endpoint("close", "POST", "/{name}/close", batch.close_operation, batch.close),),
@@ -102,17 +110,19 @@ def routes(services: Services, kinds: Sequence[Kind] = KINDS) -> list[Route]:
 
 
 def _all_namespaces_route(target: Target, services: Services) -> Route:
-    """Return the route that lists all namespaces. The handler checks permissions, so that its errors can name other namespaces."""
+    """Return the route that lists all namespaces. Its handler checks permissions, so that the error names a list that is permitted."""
     path = f"/apis/{target.kind.group}/{target.version}/{target.kind.plural}"
     handle = functools.partial(list_.handle_all_namespaces, target, services)
     return Route("GET", path, handle, SIGNED_IN, list_.all_namespaces_operation(target))
 
 
 def _endpoints(kind: Kind) -> Iterator[_Endpoint]:
+    """Yield the endpoints of the verbs and of the status of a kind."""
     yield from (endpoint for endpoint in _ENDPOINTS if endpoint.verb in kind.verbs)
     if kind.status is not None:
         yield _STATUS_READ
-        yield from _STATUS_WRITES if "update" in kind.verbs else ()
+        if "update" in kind.verbs:
+            yield from _STATUS_WRITES
 
 
 def _converting(handle: ResourceHandler) -> ResourceHandler:
@@ -140,6 +150,7 @@ def _route(endpoint: _Endpoint, target: Target, services: Services) -> Route:
 
 
 def _action(endpoint: _Endpoint, target: Target) -> str:
+    """Return the action that a request to an endpoint requires."""
     if target.subresource is not None and endpoint.permission_verb is None:
         return target.subresource.action
     return target.kind.actions[endpoint.permission_verb or endpoint.verb]

@@ -228,6 +228,6 @@ def _account_query(call: Call, clock: Clock) -> ServiceAccountQuery:
     ids = call.identity.ids(_READ_PERMISSION, ScopedType.SERVICE_ACCOUNT.prefix)
     only_disabled = call.query_flag("disabled") or call.query_flag("Disabled")
     expired_at = int(clock.seconds()) if call.query_flag("expiredTokens") else None
-    return ServiceAccountQuery(
-        call.query.get("query", ""), only_disabled, expired_at, frozenset[int]() if call.query_flag("external") else ids
-    )
+    # No account is managed externally.
+    ids_to_find = frozenset[int]() if call.query_flag("external") else ids
+    return ServiceAccountQuery(call.query.get("query", ""), only_disabled, expired_at, ids_to_find)

@@ -77,6 +77,7 @@ async def find(database: Database, call: Call, action: str) -> teams.Team:
     """Return the team that the path names by id or uid. Raises Forbidden if the caller may not do ``action`` on it, and NotFound."""
     reference = call.parameters["team_id"]
     team_id = parse_integer(reference)
+    # Before the team is read, so that a caller without the permission does not find out which ids exist.
     if team_id is not None:
         call.require(action, f"{_SCOPE_PREFIX}{team_id}")
     async with database.connection() as connection:

@@ -31,7 +31,7 @@ class ProtectedObject:
 
 @dataclass(frozen=True, slots=True)
 class StoredRule:
-    """An access rule, with the names of its user or team. In a rule for a user the names of the team are empty, and conversely."""
+    """An access rule, with the names of its user or team. The names that a rule does not have are empty."""
 
     rule: Rule
     user_uid: str
@@ -50,6 +50,7 @@ async def tree(connection: Connection, namespace: str) -> AccessTree:
     for row in await connection.fetch(_sql.tree, namespace):
         if row["resource"] == FOLDER.plural:
             parents[row["name"]] = row["folder"]
+        # Null: the folder has no list of rules.
         if row["users"] is not None:
             rules_by_object[row["resource"], row["name"]] = _rules_of_row(row)
     return AccessTree(parents, rules_by_object)

@@ -168,7 +168,7 @@ async def delete_old(connection: Connection, older_than: datetime, *, limit: int
     """
     # A trigger refuses deletes of events unless the transaction permits them.
     await connection.execute(_sql.permit_deletes)
-    command_tag = await connection.execute(_sql.delete_old, older_than, limit)
+    command_tag = await connection.execute(_sql.delete_old, older_than, limit)  # Such as "DELETE 3".
     await connection.execute(_sql.forbid_deletes)
     return int(command_tag.removeprefix("DELETE "))
 

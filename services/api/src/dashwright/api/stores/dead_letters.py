@@ -72,9 +72,9 @@ class StoredDeadLetter:
     content_type: str
     stored_bytes: int  #: Size of the stored body, which may be the beginning of the complete one.
     body_bytes: int  #: Size of the complete body.
-    obstacle: str
+    obstacle: str  #: Why the letter cannot be replayed; empty if it can.
     received: datetime
-    replayed: datetime | None
+    replayed: datetime | None  #: None until the letter is replayed.
     resource_version: int
     body: bytes = field(default=b"")  #: Empty until ``with_body``.
 
@@ -182,6 +182,7 @@ async def insert(connection: Connection, letter: NewDeadLetter) -> bool:
     A letter whose organization is unknown is stored in the default namespace, where only server admins may see it.
     """
     org_id = org_of(letter.namespace)
+    # ``lock`` returns whether the organization exists.
     has_organization = org_id is not None and await orgs.lock(connection, org_id)
     query = _sql.bind(
         "insert",
@@ -255,7 +256,7 @@ async def mark_replayed(connection: Connection, letters: Sequence[StoredDeadLett
 
 
 async def mark_dead(connection: Connection, letters: Sequence[StoredDeadLetter]) -> None:
-    """Change letters that the transaction has changed to ``replayed`` back to ``dead``."""
+    """Undo ``mark_replayed`` in the same transaction, so that the letters are ``dead`` again."""
     await connection.execute(_sql.mark_dead, [letter.uid for letter in letters])
 
 
@@ -280,6 +281,7 @@ async def delete_surplus(connection: Connection, *, keep: int, limit: int) -> in
 
 
 def _deleted_rows(command_tag: str) -> int:
+    """Return the number of rows in the tag of a command, such as ``DELETE 3``."""
     return int(command_tag.removeprefix("DELETE "))
 
 

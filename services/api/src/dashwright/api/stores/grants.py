@@ -24,6 +24,7 @@ async def lock(connection: Connection, account_id: int, org_id: int) -> bool:
     """
     if await connection.fetchval(_sql.lock, account_id) is None:
         return False
+    # Grants in organization 0 require no membership.
     return org_id == 0 or await connection.fetchval(_sql.lock_membership, account_id, org_id) is not None
 
 

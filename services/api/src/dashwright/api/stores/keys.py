@@ -105,7 +105,7 @@ async def assign_to_accounts(connection: Connection, account_ids_by_key_id: Mapp
 async def write_last_use(connection: Connection, *, keys: Mapping[int, datetime], users: Mapping[int, datetime]) -> None:
     """Store times of last use, by key id and by user id.
 
-    Times before the stored ones, and ids of deleted rows, are ignored.
+    Times that are earlier than the stored ones, and ids of deleted rows, are ignored.
     """
     for statement, times in ((_sql.touch_keys, keys), (_sql.touch_users, users)):
         if times:

@@ -17,6 +17,7 @@ from dashwright.common.stores.resources import StoredObject, object_of_row
 _sql = queries.load(__package__, "lists.sql")
 
 _NO_BYTE_LIMIT: Final = 2**62
+"""A limit that is larger than all bodies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ def _page_filter(
 
     # Labels with one permitted value are compared in one JSON containment test; the other requirements are tested one by one.
     equal_labels = {key: values[0] for key, operator, values in labels if operator == "in" and len(values) == 1}
+    # Of contradictory requirements, such as a=1 and a=2, ``equal_labels`` has the last one, and the others are tested separately.
     other_requirements = [
         {"key": key, "operator": operator, "values": list(values)}
         for key, operator, values in labels

@@ -108,7 +108,7 @@ async def change(connection: Connection, user_id: int, changes: PersonChanges, *
 
 
 async def password_hash_and_salt(connection: Connection, user_id: int) -> tuple[str | None, str | None] | None:
-    """Return hash and salt of a person's password, or None if the person does not exist."""
+    """Return hash and salt of a person's password, each None if it is not stored. Return None if the person does not exist."""
     row = await connection.fetchrow(_sql.password, user_id)
     return None if row is None else (row["password"], row["salt"])
 

@@ -118,6 +118,7 @@ async def get(connection: Connection, kind: Kind, reader: RecordReader, name: st
 async def _find(
     connection: Connection, kind: Kind, reader: RecordReader, *, after: str = "", name: str | None = None, limit: int
 ) -> Sequence[StoredRecord]:
+    """Return the records whose names come after ``after``, sorted by name. With ``name``, return only the record with this name."""
     if kind is USER:
         rows = await connection.fetch(*_sql.bind("users", org_id=reader.org_id, after=after, name=name, limit=limit))
         return [_user(reader.org_id, row) for row in rows]

@@ -74,6 +74,7 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
     if row is None:
         return None
     identity = None
+    # Null: the user is not a member of the requested organization, or without a requested one, of any organization.
     if row["org_id"] is not None or org_id is None:
         role = Role(row["role"] or Role.NONE)
         identity = Identity(
@@ -127,6 +128,7 @@ async def ensure_first_user(connection: Connection, login: str, password_hash: s
         if not await has_no_users(connection):
             return False
         await connection.execute(_sql.insert_first, login, email, password_hash)
+        # Both rows have the id 1, which the sequences would assign again.
         await connection.execute(_sql.advance_sequences)
     return True
 

@@ -38,6 +38,7 @@ def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spe
         printable_event = host_event[:80].encode(errors="replace").decode()
         return Decision(501 if deliveries.rejects_other_events else 200, f"unsupported messageType: {printable_event}")
     reader = MemberReader(payload)
+    # At some hosts, events of pull requests have the repository at another path.
     members = (deliveries.pull_requests.repository if event is Event.PULL_REQUEST else ()) or deliveries.repository
     names = [reader.optional_text(member) for member in members]
     full_name = "/".join(names) if all(names) else ""
@@ -61,14 +62,17 @@ def _decide_push(deliveries: Deliveries, host_event: str, payload: Any, branch: 
     if pushes.changes and not isinstance(changes, list):
         raise BadRequest(f"the {host_event} event has missing or invalid members: {pushes.changes}")
     decision = Decision(200, "ignoring push without changes")
+    # At a host without a list of changes, the payload itself is the only change.
     for change in changes[:_MAX_CHANGES] if isinstance(changes, list) else [changes]:
         reader = MemberReader(change)
         ref, commit = reader.optional_text(pushes.ref), reader.optional_text(pushes.commit)
         if reader.faults:
             raise _malformed(host_event, reader)
+        # A push can also change tags. At hosts without such a member, the prefix of the ref shows that it is a branch.
         is_branch = pushes.branch is None or member_of(change, pushes.branch[0]) == pushes.branch[1]
         if not is_branch or not ref.startswith(pushes.ref_prefix) or (branch and ref != f"{pushes.ref_prefix}{branch}"):
             decision = Decision(200, f"ignoring push to {ref[:200]}")
+        # Git writes zeros for the commit of a deleted branch.
         elif commit and set(commit) == {"0"}:
             decision = Decision(200, "ignoring push as the branch was deleted")
         elif not spec.sync.enabled:
@@ -79,12 +83,14 @@ def _decide_push(deliveries: Deliveries, host_event: str, payload: Any, branch: 
 
 
 def _decide_pull_request(deliveries: Deliveries, host_event: str, payload: Any, branch: str, name: str) -> Decision:
+    """Return the decision on an event of a pull request, which needs a job if new commits are to be merged into ``branch``."""
     description, reader = deliveries.pull_requests, MemberReader(payload)
     if member_of(payload, description.member) is None:
         raise BadRequest("expected PR in event")
     action = reader.optional_text(description.action) if description.action else host_event
     base, head = reader.text(description.base), reader.text(description.head)
-    commit, page = reader.optional_text(description.head_commit), reader.text(description.page) if description.page else None
+    commit = reader.optional_text(description.head_commit)
+    page = reader.text(description.page) if description.page else None
     number = reader.number(description.number, MAX_SHORT_NUMBER)
     if reader.faults:
         raise _malformed(host_event, reader)

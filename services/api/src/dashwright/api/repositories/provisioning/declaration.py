@@ -108,13 +108,19 @@ def _complete_secure(tree: Mapping[str, Any]) -> Any:
     if not isinstance(secure, dict):
         return secure
     configs = [spec.get(name) for name in GIT_TYPES] if isinstance(spec, dict) else []
+    # A token may also be in the configuration of the git host.
     has_token = any(isinstance(config, dict) and config.get("token") for config in configs)
     missing = [name for name in ("token", "sshKey", "signingKey") if not secure.get(name) and not (name == "token" and has_token)]
     return {**secure, **{name: {"remove": True} for name in missing}, **_complete_receiver_secrets(secure, spec)}
 
 
 def _complete_receiver_secrets(secure: Mapping[str, Any], spec: Any) -> Mapping[str, Any]:
-    receivers, declared = spec.get("notifications") if isinstance(spec, dict) else None, secure.get("notifications") or {}
+    """Return the member ``notifications`` of ``secure``, extended by the removal of each receiver's secret that is not declared.
+
+    Return no member if the spec has no receivers, or one of them is malformed.
+    """
+    receivers = spec.get("notifications") if isinstance(spec, dict) else None
+    declared = secure.get("notifications") or {}
     if not isinstance(receivers, list) or not isinstance(declared, dict):
         return {}
     names = [name for receiver in receivers if isinstance(receiver, dict) and isinstance(name := receiver.get("name"), str)]

@@ -44,6 +44,7 @@ class DeclaredState:
     @property
     def is_complete(self) -> bool:
         """True if all files could be read, so that a repository that is missing here is not declared."""
+        # A fault without a repository is that of a file.
         return all(fault.repository for fault in self.faults)
 
 
@@ -85,7 +86,7 @@ def _read_declarations(root: Path, faults: list[ProvisioningFault]) -> Iterator[
 
 
 def _declarations_in(document: Any, file: str, position: str, faults: list[ProvisioningFault]) -> Iterator[Declaration]:
-    """Yield the declarations in a document, which may be a list. Append its faults to ``faults``, with the position in front."""
+    """Yield the declarations in a document, which may be a list. Append its faults to ``faults``: the position and the message."""
     if document is None:
         return
     try:
@@ -102,7 +103,7 @@ def _declarations_in(document: Any, file: str, position: str, faults: list[Provi
 
 
 def _find_files(root: Path) -> Sequence[str]:
-    """Return the relative paths of the files, sorted. Hidden ones are left out, and so are directories behind symbolic links.
+    """Return the relative paths of the files, sorted. Hidden files and directories are left out, and directories that are symbolic links.
 
     Raises OSError for an unreadable directory, because its files would be missing, and Invalid for too many entries.
     """
@@ -121,6 +122,7 @@ def _find_files(root: Path) -> Sequence[str]:
 
 
 def _raise(error: OSError) -> None:
+    """Raise an error of a directory, which ``os.walk`` would ignore."""
     raise error
 
 

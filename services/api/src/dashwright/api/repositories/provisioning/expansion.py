@@ -8,6 +8,7 @@ from typing import Any, Final
 from dashwright.api.repositories.provisioning import regular_files
 from dashwright.common.errors import Invalid
 
+# The closing brace is optional, so that an expression without it is an error instead of ordinary text.
 _EXPRESSION: Final = re.compile(r"\$__(\w+)\{([^{}]*)(\}?)")
 _MAX_SECRET_BYTES: Final = 64 * 1024
 

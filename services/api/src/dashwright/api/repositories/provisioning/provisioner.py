@@ -51,8 +51,11 @@ class RepositoryProvisioner:
         self._directory = directory
         self._writer = writer
         self._environment = environment
+        #: The applied state by namespace and name.
         self._applied: dict[tuple[str, str], _AppliedState] = {}
+        #: Uids of stored repositories that the last read did not find; empty after an incomplete read.
         self._undeclared: frozenset[uuid.UUID] = frozenset()
+        #: The faults of the last read.
         self._reported_faults: frozenset[ProvisioningFault] = frozenset()
 
     async def apply(self, connection: Connection) -> None:
@@ -61,6 +64,7 @@ class RepositoryProvisioner:
         A repository is deleted only when two successive reads do not find its declaration, because a file may be
         incomplete while it is written. Raises the retryable errors of the writer, such as Unavailable.
         """
+        # Emptied first, so that two new reads are needed if this one fails.
         undeclared_before, self._undeclared = self._undeclared, frozenset()
         state = await asyncio.to_thread(read_declared_state, self._directory, self._environment)
         stored_repositories = {(stored.namespace, stored.name): stored for stored in await provisioning.list_all(connection)}
@@ -115,9 +119,11 @@ class RepositoryProvisioner:
 
         try:
             result = await self._writer.update(REPOSITORY, declaration.namespace, declaration.name, change, context)
-            written_object, warnings, outcome = result.stored_object, result.warnings, "updated" if result.is_changed else ""
+            written_object, warnings = result.stored_object, result.warnings
+            outcome = "updated" if result.is_changed else ""
         except NotFound:
-            written_object, warnings, outcome = await self._writer.create(desired, context), desired.warnings, "created"
+            written_object, warnings = await self._writer.create(desired, context), desired.warnings
+            outcome = "created"
         self._applied[declaration.key] = _AppliedState(fingerprint, written_object.uid, written_object.generation)
         for warning in warnings:
             log.warning(

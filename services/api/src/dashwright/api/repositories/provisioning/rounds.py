@@ -49,6 +49,7 @@ class ProvisioningRounds:
         while True:
             try:
                 async with provisioning.lock(self._database) as connection:
+                    # None: another gateway has the lock.
                     while connection is not None:
                         await provisioner.apply(connection)
                         await asyncio.sleep(self._seconds)

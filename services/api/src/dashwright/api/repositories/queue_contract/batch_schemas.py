@@ -19,14 +19,16 @@ BATCH_OBJECT: Final = "SubmittedBatch"
 
 _METADATA: Final = "SubmittedBatchMetadata"
 _PREFIX: Final = "Submitted"
+"""Beginning of the names of these schemas, which distinguishes them from the schemas of replies."""
 _SENT_METADATA: Final = ("namespace", "labels", "annotations", "ownerReferences", "finalizers")
+"""Members of the metadata that are stored with a batch, in addition to its name."""
 
 
 def batch_schemas() -> dict[str, Schema]:
     """Return the schemas of batches, of items and of their parts, by name."""
     models = (BatchSpec, BatchItem, BatchSecure, ObjectMeta)
     components = Schemas([(model, "validation") for model in models]).components
-    specs = {f"{_PREFIX}{name}": _closed(schema) for name, schema in components.items() if _is_part_of_spec(name)}
+    specs = {f"{_PREFIX}{name}": _closed(schema) for name, schema in components.items() if _is_part_of_batch(name)}
     # Items in a spec and items in messages have the same schema.
     item = specs.pop(ITEM)
     return {
@@ -58,7 +60,8 @@ def batch_schemas() -> dict[str, Schema]:
     }
 
 
-def _is_part_of_spec(name: str) -> bool:
+def _is_part_of_batch(name: str) -> bool:
+    """Return whether a model is that of the spec, an item or the secrets of a batch, or of a part of them."""
     return name in {"BatchSpec", "BatchItem", "RetryPolicy", "Notify", "WebhookTarget", "BatchSecure", "SecureValue"}
 
 
@@ -72,7 +75,9 @@ def _item(schema: Schema, kind: str, spec: str) -> Schema:
     """Return the schema of an item of one kind. Items that name no kind are jobs."""
     properties = {**schema["properties"], "kind": {"type": "string", "const": kind}, "spec": {"$ref": f"{REFERENCE}{spec}"}}
     required = ["spec"] if kind == JOB.kind else ["kind", "spec"]
-    return {"description": f"An item of the kind {kind}", "type": "object"} | {
+    return {
+        "description": f"An item of the kind {kind}",
+        "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": False,
@@ -80,6 +85,7 @@ def _item(schema: Schema, kind: str, spec: str) -> Schema:
 
 
 def _metadata(model_schema: Schema) -> Schema:
+    """Return the schema of a batch's metadata. Members that only the server sets may be sent, but are ignored."""
     described = model_schema["properties"]
     known_names = sorted(unknown_fields.metadata_fields(BATCH))
     members = {name: described[name] if name in _SENT_METADATA else {"description": "Ignored"} for name in known_names}

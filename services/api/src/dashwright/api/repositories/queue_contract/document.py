@@ -22,12 +22,15 @@ from dashwright.common.models.batch import BatchSubmission
 from dashwright.common.models.meta import Status
 from dashwright.common.observability import tracing
 
+# Names of channels.
 _SUBMISSIONS: Final = "submissions"
 _BATCH_ITEMS: Final = "batchItems"
 _REPLIES: Final = "replies"
 _REFUSED: Final = "refusedSubmissions"
 _REFUSAL: Final = "status"
+"""Name of the message that replies to a refused submission."""
 _ACCOUNT: Final = "account"
+"""Name of the security scheme."""
 
 _DESCRIPTION: Final = (
     "Programs with an account of the RabbitMQ broker submit jobs and evaluations by publishing messages. "
@@ -322,10 +325,12 @@ def _batch_item_headers() -> Schema:
 
 
 def _boolean(description: str) -> Schema:
+    """Return the schema of a boolean header. Clients that send only strings send ``true`` or ``false``."""
     return {"type": ["boolean", "string"], "enum": [True, False, "true", "false"], "description": description}
 
 
 def _strings(**descriptions: str) -> Schema:
+    """Return the schema of an object with optional strings. The arguments are their descriptions by name."""
     properties: dict[str, Any] = {name: {"type": "string", "description": text} for name, text in descriptions.items()}
     return {"type": "object", "properties": properties}
 

@@ -10,6 +10,7 @@ from dashwright.common.models.notifications import BATCH_SUBJECT, REPOSITORY_SUB
 #: Version of the AMQP bindings of AsyncAPI.
 BINDING_VERSION: Final = "0.3.0"
 
+# Names of channels.
 _BATCHES: Final = "batchEvents"
 _BATCHES_ON_EXCHANGE: Final = "batchEventsOnExchange"
 _REPOSITORIES: Final = "repositoryEvents"

@@ -8,6 +8,7 @@ from dashwright.common.kinds.registry import BATCH, REPOSITORY
 from dashwright.common.models.batch import BatchItemResult, BatchStatus
 from dashwright.common.models.notifications import RepositoryEvent
 
+# Names of schemas.
 EVENT: Final = "BatchFinished"
 RESULT: Final = "BatchItemResult"
 REPOSITORY_EVENT: Final = "RepositoryEvent"
@@ -72,6 +73,7 @@ _REPOSITORY_EVENT_EXAMPLES: Final = (
 
 
 def _event_message(schema: str, summary: str, message_examples: Sequence[Schema]) -> Schema:
+    """Return the description of a message with an event. ``schema`` is the name of its schema."""
     return {
         "title": schema,
         "summary": summary,
@@ -94,6 +96,7 @@ MESSAGES: Final[Mapping[str, Schema]] = {
 def event_schemas() -> dict[str, Schema]:
     """Return the schemas of events and results, and of their parts, by name."""
     components = Schemas([(model, "serialization") for model in (BatchStatus, BatchItemResult, RepositoryEvent)]).components
+    # The events of batches have no model, so their schema is written by hand.
     data: Schema = {
         "type": "object",
         "properties": {"name": _TEXT, "namespace": _TEXT, "uid": _TEXT, "status": {"$ref": f"{REFERENCE}BatchStatus"}},

@@ -16,6 +16,7 @@ def _example(name: str, payload: Any, **headers: str) -> dict[str, Any]:
 
 
 def _pending(kind: str, api_version: str, name: str, spec: Any) -> dict[str, Any]:
+    """Return a job or evaluation as the reply to its submission shows it."""
     metadata = {"name": name, "namespace": "default", "uid": "0b6c8a52-6d0f-4c3c-9a43-5d1d54f1a2c7", "resourceVersion": "42"}
     return {"kind": kind, "apiVersion": api_version, "metadata": metadata, "spec": spec, "status": {"state": "pending"}}
 
@@ -26,6 +27,7 @@ JOB_SPEC: Final = (
     _example("sync", _SPEC, authorization="Basic YWRtaW46YWRtaW4="),
     _example("export", {"action": "export", "repository": "team", "export": {"folder": "shop", "branch": "backup"}}),
     _example("pullRequest", {"repository": "team", "pr": {"pr": 7}}),
+    # Newer versions of Grafana name the action ``export`` push.
     _example("push", {"repository": "team", "push": {"path": "dashboards"}}),
 )
 JOB_SPECS: Final = (_example("twoRepositories", [_SPEC, {**_SPEC, "repository": "shop"}]),)

@@ -135,6 +135,7 @@ def _closed(schema: Schema) -> Schema:
 
 
 def _bounded(schema: Schema) -> Schema:
+    """Return the schema of a member with the bounds of its format, which the schema of the model does not have."""
     return {**_INT32_BOUNDS, **schema} if schema.get("format") == "int32" else schema
 
 

@@ -34,6 +34,7 @@ _REF: Final = {"ref": "a branch or commit; by default the repository's own branc
 _PREVIEW: Final = "/preview"
 _PICTURES: Final = "/render/preview"
 _MAX_PAGE: Final = 100
+"""Limit on the number of a page of changed panels."""
 
 
 def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
@@ -56,6 +57,7 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         return picture_response(await pictures.render(call.identity, await _body_of(file.spec, file.size), options))
 
     async def show_preview(call: Call) -> Response:
+        # The page always shows all panels.
         options = picture_options(call).model_copy(update={"panel": None})
         file, query = await read(call), with_range(call.query)
         comparison = await run_in_thread_if_large(file.size, lambda: compare(file.stored_spec, file.spec))
@@ -67,17 +69,15 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
                 return None, None
             return await outline_or_error(call.identity, await _body_of(spec, file.size), options, pictures)
 
-        (stored_outline, stored_problem), (outline_of_file, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
-        address = PictureAddress(
-            f"{_PICTURES}/{quote(file.repository, safe='')}/{quote(file.path)}",
-            [*parameters, *([("ref", file.commit)] * bool(file.commit))],
-        )
-        before, after = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored_outline), Side(address, outline_of_file)
+        (stored_outline, stored_problem), (file_outline, file_problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
+        before = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored_outline)
+        picture_path = f"{_PICTURES}/{quote(file.repository, safe='')}/{quote(file.path)}"
+        commit_parameters = [("ref", file.commit)] if file.commit else []
+        after = Side(PictureAddress(picture_path, [*parameters, *commit_parameters]), file_outline)
         # If the file has no dashboard, the stored one is shown.
-        shown_outline, shown_address, problem = (
-            (after.outline, address, problem) if file.spec else (stored_outline, before.address, stored_problem)
-        )
-        grid = grid_of(shown_outline, shown_address, theme=theme) if shown_outline else None
+        shown_side, problem = (after, file_problem) if file.spec else (before, stored_problem)
+        shown_outline = shown_side.outline
+        grid = grid_of(shown_outline, shown_side.address, theme=theme) if shown_outline else None
         paging = Paging.of(call.path, call.query.items(), number=page_number, item_count=len(changed_panels(comparison)), size=MAX_PANELS)
         changes = None
         if file.stored_name and file.spec:
@@ -135,7 +135,8 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
 def _preview_of(file: PreviewedFile, path: str, query: MultiMapping[str]) -> PageLink:
     """Return a link to the preview of another file of the same repository, with the same parameters."""
     parameters = urlencode([(name, value) for name, value in query.items() if name != PAGE_PARAMETER])
-    return PageLink(path, f"{_PREVIEW}/{quote(file.repository, safe='')}/{quote(path)}{'?' * bool(parameters)}{parameters}")
+    separator = "?" if parameters else ""
+    return PageLink(path, f"{_PREVIEW}/{quote(file.repository, safe='')}/{quote(path)}{separator}{parameters}")
 
 
 async def _body_of(spec: Mapping[str, Any], max_size: int) -> str:

@@ -113,6 +113,7 @@ def _revision_view(revision: revisions.StoredRevision) -> Revision:
         ref=revision.ref,
         synced=round(revision.at.timestamp() * 1000),
         job=str(revision.job) if revision.job else None,
+        # None leaves out a member that is false.
         current=revision.current or None,
         withdrawn=revision.withdrawn or None,
     )

@@ -24,7 +24,8 @@ def routes(webhooks: Webhooks) -> list[Route]:
     async def receive_delivery(call: Call) -> Response:
         dry_run = options.is_dry_run(call)
         headers = call.headers
-        # A git host may send any number of deliveries, and each reads the repository before its signature can be verified.
+        # Each delivery, even a forged one, reads the repository before its signature can be verified. The connections that one network
+        # holds are limited, so that such deliveries do not delay other requests.
         set_connection_holder(client_network(call.address))
         deliveries = host_of_delivery(headers).deliveries
         proof = _first_value(headers, deliveries.proof_headers)

@@ -39,11 +39,10 @@ def object_response(
     response = Response(status, body, response_format.content_type, {**response_format.headers, **headers}, may_compress=True)
     if not response_format.is_yaml:
         return response
-    return (
-        response._replace(body=_to_yaml(body))
-        if len(body) < THREAD_MIN_BYTES
-        else response._replace(body=_to_yaml_in_thread(body), buffered_bytes=2 * len(body))
-    )
+    if len(body) < THREAD_MIN_BYTES:
+        return response._replace(body=_to_yaml(body))
+    # Memory holds the JSON and its YAML, which is about equally long.
+    return response._replace(body=_to_yaml_in_thread(body), buffered_bytes=2 * len(body))
 
 
 def encode_table(
@@ -107,6 +106,7 @@ def _to_yaml(json_body: bytes) -> bytes:
 
 
 async def _to_yaml_in_thread(json_body: bytes) -> AsyncIterator[bytes]:
+    """Yield the YAML of a body as one chunk. It is converted in a thread when the response is sent."""
     yield await asyncio.to_thread(_to_yaml, json_body)
 
 
@@ -130,6 +130,7 @@ def encode_many(response_format: Format, kind: Kind, version: str, items: Iterab
     for item in items:
         fragments.append(separator)
         if response_format.representation is Representation.OBJECT and isinstance(item, StoredObject):
+            # Not ``encode``, which would copy the spec once more.
             fragments += item.parts(version)
         else:
             fragments.append(encode(response_format, kind, version, item).decode())
@@ -159,6 +160,7 @@ def resource_version_of(item: Item) -> str:
 
 def encode_columns(kind: Kind) -> bytes:
     """Return the JSON of a table's column definitions."""
+    # kubectl hides columns with a priority above 0 unless the user requests a wide table.
     return orjson.dumps(
         [
             {"name": column.name, "type": column.type, "format": column.format, "description": column.description, "priority": 0}
@@ -186,6 +188,7 @@ def _encode_row(response_format: Format, kind: Kind, version: str, item: Item) -
 
 
 def _cells(kind: Kind, version: str, item: Item) -> list[Any]:
+    """Return the values of a table row, one for each column of the kind."""
     if isinstance(item, bytes):
         tree = orjson.loads(item)
         return [_scalar_at(tree, column.path) for column in kind.columns]

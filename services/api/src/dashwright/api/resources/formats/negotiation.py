@@ -25,6 +25,7 @@ _JSON_TYPES: Final = frozenset({"", JSON, "text/json", "application/x-www-form-u
 _YAML_TYPES: Final = frozenset({YAML, "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 _ANY_TYPES: Final = frozenset({"*/*", "application/*"})
+"""Media ranges that include JSON, which the response then has."""
 _STATUS: Final = "status"
 _METADATA: Final = "metadata"
 _OFFERED_TYPES: Final = (
@@ -92,6 +93,8 @@ _REPRESENTATIONS: Final = {
     "PartialObjectMetadata": Representation.METADATA,
     "PartialObjectMetadataList": Representation.METADATA,
 }
+"""Representations by the parameter ``as`` of a media range."""
+
 _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 _JSON_FORMAT: Final = Format()
 
@@ -116,6 +119,7 @@ def format_of(call: Call, *, json_only: bool = False) -> Format:
         offered_format = _format_for(media_range)
         if offered_format is None or (json_only and offered_format.is_yaml):
             continue
+        # Of equal weights, the first counts. A type of weight 0 is not acceptable (RFC 9110).
         if media_range.weight > best_weight:
             best_format, best_weight = offered_format, media_range.weight
     if best_format is None:
@@ -166,6 +170,7 @@ async def read_apply_body(call: Call) -> Any:
 
 
 def _parser_of(call: Call) -> Callable[[str], Any]:
+    # A content type has the syntax of a list with a single media range.
     media_type = next(ranges(call.headers.get("Content-Type", ""))).name
     if media_type in _YAML_TYPES:
         return read_yaml

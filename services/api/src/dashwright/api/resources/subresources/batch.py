@@ -20,10 +20,11 @@ from dashwright.common.models.causes import sentence
 from dashwright.common.models.provisioning import JobStatus
 from dashwright.common.stores.batches import ListedItem
 
-_DEFAULT_LIMIT: Final = 500
-_MAX_LIMIT: Final = 5000
-#: Limit on the index of an item.
+#: Numbers of items on a page, by default and at most.
+_DEFAULT_LIMIT, _MAX_LIMIT = 500, 5000
+#: Limit on the index of an item: the largest value of the column type integer.
 MAX_INDEX: Final = 2**31 - 1
+#: Limit on the ids that a request to retry items names.
 _MAX_IDS: Final = 10_000
 
 _ITEMS_QUERY: Final = {
@@ -39,6 +40,7 @@ class BatchRetryOptions(ApiModel):
     states: list[ItemState] = Field(
         default=[ItemState.ERROR, ItemState.CANCELLED],
         min_length=1,
+        # A strict field accepts no strings as members of an enum.
         strict=False,
         description="The states in which items ended: error, cancelled or success",
     )
@@ -137,6 +139,7 @@ async def _retry_options(call: Call) -> BatchRetryOptions:
 
 
 def _change_operation(target: Target, id_suffix: str) -> Operation:
+    """Return an operation without a body that changes a batch and returns it."""
     return descriptions.operation(
         "create",
         target,
@@ -156,6 +159,7 @@ def item_state(value: str) -> ItemState | None:
 
 
 def _view(item: ListedItem) -> BatchItemView:
+    """Return an item as the API shows it. The error is that of its job."""
     error = None
     if item.state in (ItemState.ERROR, ItemState.CANCELLED) and item.status:
         error = JobStatus.model_validate_json(item.status).error

@@ -14,6 +14,8 @@ from dashwright.common.media import NDJSON, ranges
 from dashwright.common.models.batch import BatchItem, ItemVerdict
 
 _LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl", "application/x-jsonlines"})
+"""Media types of lines of JSON. None of them is registered, so clients use several."""
+
 _UNNAMED_TYPES: Final = frozenset({"", "application/x-www-form-urlencoded"})
 """Media types of clients that name none: ``curl --data-binary`` sends the type of forms."""
 

@@ -50,6 +50,7 @@ async def respond_with_access(version: str, database: Database, call: Call, stor
     async with database.connection() as connection:
         allows_edits = await is_editable(connection, stored_object)
     dashboard_access = access_of(view, call.identity, stored_object, allows_edits=allows_edits)
+    # The JSON of an object begins with its kind. It is changed as text, because a large dashboard takes long to parse.
     dashboard_json = stored_object.encode(version).replace(f'"kind":"{kind.kind}"'.encode(), b'"kind":"DashboardWithAccessInfo"', 1)
     json_without_end = dashboard_json.removesuffix(b"}")
     return formats.object_response(response_format, kind, version, json_without_end + b',"access":' + dashboard_access.to_json() + b"}")
@@ -68,6 +69,7 @@ def access_of(view: AccessView, caller: Identity, stored_object: StoredObject, *
         can_save=can_save,
         can_edit=can_save,
         can_admin=view.may(f"{stored_object.kind.area}.permissions:write", stored_object.kind, stored_object.name, stored_object.folder),
+        # Tokens and keys, which are not users, have no stars.
         can_star=bool(caller.user_id),
         can_delete=allows_edits and is_allowed("delete"),
         annotations_permissions=AnnotationPermission(

@@ -58,9 +58,9 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
         ),
         items=[_version_info(version) for version in versions[:limit]],
     )
-    return formats.object_response(
-        replace(response_format, representation=Representation.OBJECT), target.kind, target.version, version_list.to_json()
-    )
+    # A list of versions has neither a table nor partial metadata.
+    complete_format = replace(response_format, representation=Representation.OBJECT)
+    return formats.object_response(complete_format, target.kind, target.version, version_list.to_json())
 
 
 async def handle_single_version(target: Target, services: Services, call: Call) -> Response:

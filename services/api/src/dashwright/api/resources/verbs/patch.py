@@ -19,6 +19,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import ranges
 
 _MAX_ATTEMPTS: Final = 5
+"""Limit on the attempts of an apply to update the object, or else create it."""
 
 
 def operation(target: Target) -> Operation:

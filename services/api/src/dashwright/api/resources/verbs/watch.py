@@ -18,9 +18,10 @@ from dashwright.common.identity import Identity, Role
 from dashwright.common.stores import changes
 
 _RETRY_SECONDS = 5.0
+"""Seconds after which a client may try again if too many watches are open."""
 
 _SHARE_DIVISOR = 4
-"""The number by which the limit on watches of a gateway is divided for the share of one caller."""
+"""One caller may open the watches of a gateway, divided by this number."""
 
 
 def watch_or_list(list_handler: ResourceHandler) -> ResourceHandler:
@@ -46,6 +47,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     view = await services.policy.view(call.identity, namespace)
     try:
         start_version, index = await _start_position(target, services, options, namespace)
+        # The client has a list of that version, which the access rules of that time selected.
         if options.start_version and not options.sends_initial_events and target.kind.in_folder:
             await services.policy.require_unchanged_since(call.identity, namespace, start_version)
     except Gone as error:
@@ -82,9 +84,10 @@ def _check_limits(feed: Feed, limit: int, caller: Identity) -> None:
 async def _start_position(target: Target, services: Services, options: WatchOptions, namespace: str) -> tuple[int, int | None]:
     """Return the resource version to start from, and the index of the change stream at that version.
 
-    There is no index (None) if the namespace has changed since that version. Raises Gone for a version that this database has
-    not reached: it is from another database, or from before a restore.
+    The index is None if the namespace has changed since that version: those changes are before the current index. Raises Gone for
+    a version that this database has not reached: it is from another database, or from before a restore.
     """
+    # Read before the version, so that the index is before any change that is newer than the version.
     index = services.feed.index(target.kind)
     async with services.database.connection() as connection:
         if options.start_version > await changes.latest_version(connection):
@@ -92,7 +95,8 @@ async def _start_position(target: Target, services: Services, options: WatchOpti
         newest_version = await changes.visible_version(connection, changes.stream_of(target.kind), namespace)
     if options.start_version == 0:
         return newest_version, index
-    return options.start_version, index if options.start_version >= newest_version else None
+    is_unchanged_since = options.start_version >= newest_version
+    return options.start_version, (index if is_unchanged_since else None)
 
 
 async def _error_events(error: Gone) -> AsyncIterator[bytes]:

@@ -115,6 +115,7 @@ class EventLines:
                 bodies = await changes.bodies(connection, missing_body_keys, max_bytes=_MAX_BODY_BYTES)
         # None: the body exceeds the limit, so its event and all later events are left for the next chunk.
         specs = (event.change.spec or bodies.get(event.body_key, "{}") for event in events)
+        # The second condition is always true, and only for the type checker.
         return [spec for spec in takewhile(lambda spec: spec is not None, specs) if spec is not None]
 
     def _cache_chunk(self, key: ChunkKey, chunk: Chunk) -> Chunk:

@@ -38,14 +38,16 @@ def is_watch(call: Call) -> bool:
 
 def watch_options_of(call: Call) -> WatchOptions:
     """Return the options in the query. Raises BadRequest for invalid values, Invalid for options that exclude each other."""
-    send_initial_events = _is_enabled(call, "sendInitialEvents") if "sendInitialEvents" in call.query else None
-    _check_match(call, has_send_initial_events=send_initial_events is not None)
+    requests_initial_events = _is_enabled(call, "sendInitialEvents") if "sendInitialEvents" in call.query else None
+    _check_match(call, has_send_initial_events=requests_initial_events is not None)
     start_version = _non_negative_integer(call, "resourceVersion")
     timeout_seconds = _non_negative_integer(call, "timeoutSeconds")
+    # Without the parameter, a watch without a version begins with the existing objects, as in Kubernetes.
+    sends_initial_events = start_version == 0 if requests_initial_events is None else requests_initial_events
     return WatchOptions(
         start_version,
-        sends_initial_events=start_version == 0 if send_initial_events is None else send_initial_events,
-        marks_end_of_initial_events=bool(send_initial_events),
+        sends_initial_events=sends_initial_events,
+        marks_end_of_initial_events=bool(requests_initial_events),
         sends_bookmarks=_is_enabled(call, "allowWatchBookmarks"),
         timeout_seconds=min(timeout_seconds, _MAX_SECONDS) or random.uniform(_MIN_DEFAULT_SECONDS, _MAX_DEFAULT_SECONDS),
     )
@@ -74,6 +76,7 @@ def _non_negative_integer(call: Call, name: str) -> int:
     value = call.query.get(name, "")
     if not value:
         return 0
+    # 2**63 has 19 digits. The conversion of a much longer text would be slow.
     if not value.isascii() or not value.isdigit() or len(value) > 19 or int(value) >= 2**63:
         raise BadRequest(f"{name} {value[:40]!r} is not a whole number; a watch continues from the resourceVersion of a list or an event")
     return int(value)

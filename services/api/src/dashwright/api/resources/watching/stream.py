@@ -51,6 +51,7 @@ class Watch:
     changes after its version, or if the caller may see other objects than before.
     """
 
+    # A gateway has thousands of watches, and slots take less memory.
     __slots__ = (
         "_cursor",
         "_event_lines",
@@ -95,6 +96,7 @@ class Watch:
         self._sent_versions: Mapping[str, int] = _NO_VERSIONS
         self.has_sent_columns = False
         self._is_ended = False
+        # No object has the empty name, so a watch of an empty selection receives no change.
         name = "" if selection.is_empty else selection.name
         self._cursor: Cursor = feed.watch(
             kind, request.namespace, name, caller, seconds=options.timeout_seconds, bookmarks=options.sends_bookmarks
@@ -190,6 +192,7 @@ class Watch:
         return self._view.may(kind.actions["watch"], kind, name, state.folder)
 
     async def _encode_events(self) -> bytes:
+        """Return the lines of the first pending events, and remove these events."""
         target, with_columns = self._request.target, not self.has_sent_columns
         events = self._pending_events[:_MAX_CHUNK_EVENTS]
         chunk = await self._event_lines.change_lines(

@@ -61,6 +61,8 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
     title = _title(desired, extract, current, current_body)
     require_storable_strings(title)
     spec = write_json(draft.spec).decode() if unchanged_object is None else unchanged_object.spec
+    # None: the stored status is kept.
+    status = None if current is None or unchanged_object else kind.preserved_status(current.body, version, extract)
     if unchanged_object is None and len(spec) > MAX_SPEC_LENGTH:
         raise TooLarge(
             f"the spec of {kind.singular} {desired.name!r} has more than {MAX_SPEC_LENGTH} characters; make it smaller or split it"
@@ -77,7 +79,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
         owner_references=desired.owner_references,
         number=desired.numeric_id,
         restored_from=desired.restored_from or _restored_from(desired),
-        status=None if current is None or unchanged_object else kind.preserved_status(current.body, version, extract),
+        status=status,
     )
     return Admission(write, draft.spec, current_body)
 
@@ -101,11 +103,12 @@ def _title(desired: DesiredObject, extract: Extract, current: StoredObject | Non
 
 
 def _restored_from(desired: DesiredObject) -> int | None:
+    """Return the generation that a client restores by a message such as ``Restored from version 3``, or None."""
     return restored_generation(desired.annotations.get(MESSAGE, "")) if desired.kind.history else None
 
 
 def without_repeated_message(desired: DesiredObject, current: StoredObject) -> DesiredObject:
-    """Return the desired object without the message of the stored version: clients send it back with the object that they read."""
+    """Return the desired object without a message that equals the stored one: clients send back the message that they read."""
     message = desired.annotations.get(MESSAGE)
     if desired.is_stored_body or message is None or message != annotations_of(current).get(MESSAGE):
         return desired
@@ -134,6 +137,7 @@ def _validate_member(kind: Kind, model: type[BaseModel], name: str, value: dict[
     try:
         validated_member = model.model_validate_json(write_json(value))
     except ValidationError as error:
+        # The field of an error about the whole member is empty.
         causes = [Cause(f"{member}.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
         raise kind.invalid(name, causes) from error
     tree: dict[str, Any] = validated_member.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -50,7 +50,7 @@ async def check_write(
         await _check_source(connection, namespace, write, current, settings)
 
 
-def check_claims(write: resources.Write, current: StoredObject | None, caller: Identity) -> None:
+def check_caller_permissions(write: resources.Write, current: StoredObject | None, caller: Identity) -> None:
     """Raise Forbidden if a caller may not create the items of a batch.
 
     Also raises Forbidden if a caller who is not an Admin adds a manager or finalizer, because these restrict what Admins may do.

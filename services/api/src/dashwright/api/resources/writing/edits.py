@@ -33,6 +33,7 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject, Write
 
 _ANNOTATIONS_NOT_IN_FILES: Final = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY, MESSAGE, GRANT_PERMISSIONS, LAST_APPLIED_CONFIGURATION}
+"""Annotations about the storage or about one change. The directory of a file is the folder, and its commit has the message."""
 
 
 class Edits:
@@ -87,7 +88,7 @@ class Edits:
 async def refusal_reason(connection: Connection, stored_object: StoredObject) -> str | None:
     """Return why a managed object must not be edited, or None if it may be edited.
 
-    The reason is a subordinate clause about the repository, such as ``, which is being deleted``. It is empty for folders, which
+    The reason is a subordinate clause about the repository, such as ", which is being deleted". It is empty for folders, which
     cannot be edited, and if the repository does not exist. Other objects can be edited if the repository has the workflow ``write``
     and its sync is enabled: without a sync the change would never be stored in the database.
     """

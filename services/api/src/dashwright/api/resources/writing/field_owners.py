@@ -63,6 +63,7 @@ def updated_object(
         last_applied=_last_applied(metadata) if field_manager.name == KUBECTL else None,
     )
     metadata_members = result.tree.get("metadata", {})
+    # Annotations about the change itself, such as its message, are not tracked, so the result of the apply lacks them.
     sent_annotations = (config.tree.get("metadata") or {}).get("annotations") or {}
     annotations = metadata_members.get("annotations", {}) | {
         key: value for key, value in sent_annotations.items() if key in CHANGE_ANNOTATIONS
@@ -151,6 +152,7 @@ def set_lists(kind: Kind) -> tuple[Path, ...]:
 
 
 def _write_metadata(write: Write) -> dict[str, Any]:
+    """Return the metadata that a write stores, as far as field managers own it."""
     return {
         "labels": write.labels,
         "annotations": write.annotations,

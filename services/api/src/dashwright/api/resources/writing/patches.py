@@ -30,7 +30,7 @@ MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 5 * 1024 * 1024
 """Limit on the bytes that all ``copy`` operations of one JSON patch add."""
 MAX_SHIFTED_ITEMS: Final = 50_000_000
-"""Limit on the list items that one JSON patch shifts. Each insertion and removal shifts the items behind it."""
+"""Limit on the list items that one JSON patch shifts. Each insertion and removal shifts all later items."""
 
 _OPERATIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     {
@@ -46,6 +46,7 @@ _REMOVAL_MEMBERS: Final[Mapping[str, str]] = MappingProxyType({"remove": "path",
 _INSERTION_MEMBERS: Final[Mapping[str, str]] = MappingProxyType({"add": "path", "move": "path"})
 """The member that has the path of the inserted value, by the name of the operation."""
 
+# Members of strategic merge patches that direct the merge. A key that ends in "/" is followed by the name of a list.
 _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
 _SET_ELEMENT_ORDER: Final = "$setElementOrder/"
@@ -109,6 +110,7 @@ def strategic_patch(tree: Any, patch: Any) -> Any:
     if directive != "merge":
         raise BadRequest(f"{_DIRECTIVE}: {str(directive)[:40]!r} is supported for members only, as replace, delete or merge")
     for key, value in patch.items():
+        # ``$patch`` is handled above. The others belong to strategies that no kind has, and change nothing.
         if key in (_DIRECTIVE, _RETAIN_KEYS) or key.startswith(_SET_ELEMENT_ORDER):
             continue
         if key.startswith(_DELETE_FROM_LIST):
@@ -116,7 +118,8 @@ def strategic_patch(tree: Any, patch: Any) -> Any:
         elif value is None or (isinstance(value, dict) and value.get(_DIRECTIVE) == "delete"):
             patched.pop(key, None)
         elif isinstance(value, list):
-            patched[key] = _without_directives(value, key)
+            _check_no_directives(value, key)
+            patched[key] = value
         else:
             patched[key] = strategic_patch(patched.get(key), value)
     return patched
@@ -128,6 +131,7 @@ PATCH_BY_MEDIA_TYPE: Final[Mapping[str, Patch]] = MappingProxyType(
 
 
 def _apply_operation(tree: Any, operation: Mapping[str, Any]) -> Any:
+    """Return the tree after an operation other than ``copy``. Raises the errors of jsonpatch and jsonpointer."""
     operation_name = operation.get("op")
     if operation_name == "test":
         value = jsonpointer.resolve_pointer(tree, operation["path"])
@@ -153,6 +157,7 @@ def _items_after(tree: Any, operation: Mapping[str, Any], position_members: Mapp
 
 
 def _copy_to_add(tree: Any, operation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``add`` with the effect of a ``copy``."""
     value = jsonpointer.resolve_pointer(tree, operation["from"])
     if isinstance(value, jsonpointer.EndOfList):
         raise jsonpatch.JsonPatchConflict(f"the path {operation['from']} does not exist")
@@ -160,18 +165,20 @@ def _copy_to_add(tree: Any, operation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _error_text(error: Exception) -> str:
+    """Return the message of an error, shortened because it can quote values of the patch."""
     message = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
     return message[:200]
 
 
 def _delete_from_list(tree: dict[str, Any], key: str, values: Any) -> None:
+    """Delete ``values`` from the list ``key`` of a tree, in place. Raises BadRequest unless they are a list."""
     if not isinstance(values, list):
         raise BadRequest(f"{_DELETE_FROM_LIST}{key} must be a list")
     if isinstance(items := tree.get(key), list):
         tree[key] = [item for item in items if not any(json_equal(item, value) for value in values)]
 
 
-def _without_directives(items: list[Any], key: str) -> list[Any]:
+def _check_no_directives(items: list[Any], key: str) -> None:
+    """Raise BadRequest if an item of the list ``key`` has a directive."""
     if any(isinstance(item, dict) and _DIRECTIVE in item for item in items):
         raise BadRequest(f"{_DIRECTIVE} in a list ({key}) is not supported: lists are replaced as a whole; send the resulting list")
-    return items

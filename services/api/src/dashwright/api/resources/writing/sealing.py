@@ -57,8 +57,7 @@ _TOKEN: Final = _Credential("token", "encryptedToken", "encrypted_token", "token
 _SSH_KEY: Final = _Credential("sshKey", "encryptedSshKey", "encrypted_ssh_key", "deploy key", ssh_key_owner, normalize_private_key)
 
 _SIGNING_KEY: Final = _Credential(
-    *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, _normalize_signing_key),
-    is_bound_to_host=False,
+    "signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, _normalize_signing_key, False
 )
 
 
@@ -102,6 +101,7 @@ class TokenSealer:
                 config = GitHostRepositoryConfig.model_validate_json(write_json(sent_config))
             except ValidationError:
                 return desired  # Admission raises the error with its causes.
+            # Admission accepts one configuration only, so the warnings of a single one are enough.
             warnings = ()
             for credential, sent in _with_token_of(config, sent_secrets, desired, name).items():
                 self._seal_config(desired, name, config, credential, sent, current_config, credential.owner(namespace, desired.name))
@@ -126,10 +126,12 @@ class TokenSealer:
         A sealed secret is bound to ``owner``, the record that contains it, so that it cannot be decrypted in another record.
         """
         current_secret: str | None = current_config.get(credential.sealed_member)
+        # A client may send back the sealed secret that it read.
         if getattr(config, credential.attribute) not in (None, "", current_secret):
             message = f"the server sets it; send the {credential.noun} itself as secure.{credential.member}.create"
             raise forbidden_error(desired, f"spec.{name}.{credential.sealed_member}", message)
-        if sent.create and credential is not _SIGNING_KEY and is_ssh_form(config.url or "") != (credential is _SSH_KEY):
+        needs_ssh_address = credential is _SSH_KEY
+        if sent.create and credential is not _SIGNING_KEY and is_ssh_form(config.url or "") != needs_ssh_address:
             message = "an SSH address has no token; send its deploy key as secure.sshKey.create"
             if credential is _SSH_KEY:
                 message = "only an SSH address (ssh://git@host/path or git@host:path) has a deploy key; send a token as secure.token.create"
@@ -137,6 +139,7 @@ class TokenSealer:
         secret = _normalized(desired, credential, sent.create) if sent.create else None
         is_same_host = host_of(current_config.get("url")) == host_of(config.url)
         may_keep = (is_same_host or not credential.is_bound_to_host) and not sent.remove
+        # An equal secret is not sealed again, since each sealing gives another text, which would count as a change.
         if current_secret and may_keep and (not secret or self._decrypt(current_secret, owner) == secret):
             sealed: str | None = current_secret
         else:
@@ -218,6 +221,7 @@ def without_secrets(annotations: Mapping[str, str]) -> Mapping[str, str]:
         applied_object.pop("secure", None)
         for name in GIT_TYPES:
             applied_object["spec"].get(name, {}).pop("token", None)
+        # kubectl ends the annotation with a newline.
         return {**other_annotations, LAST_APPLIED_CONFIGURATION: write_json(applied_object).decode() + "\n"}
     except (Invalid, KeyError, TypeError, AttributeError):
         return other_annotations

@@ -84,7 +84,7 @@ class Writer:
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, ApiModel) else None
         async with self._database.transaction(dry_run=context.dry_run) as connection:
             locked_connection = await resources.lock(connection, namespace)
-            checks.check_claims(write, None, context.identity)
+            checks.check_caller_permissions(write, None, context.identity)
             await checks.check_write(connection, namespace, write, None, self._settings)
             write = await _restored_write(connection, namespace, write, desired.uid, context)
             actor, now = context.actor.uid, self._clock.now()
@@ -120,6 +120,7 @@ class Writer:
             for _ in range(_MAX_ATTEMPTS):
                 result = await self._attempt_update(kind, namespace, name, change, context, view, preconditions, size)
                 if result is not None:
+                    # An object marked as deleted is deleted with its access rules if the update removed its last finalizer.
                     if kind.is_tree or metadata.is_deleting(result.stored_object):
                         self._policy.invalidate(namespace)
                     return result
@@ -175,7 +176,8 @@ class Writer:
             await resources.lock(connection, namespace)
             objects = await removal.select_objects(connection, kind, namespace, selection, view)
             # A folder is empty only after the folders inside it are deleted, so folders are checked and deleted one by one.
-            for batch in [[folder] for folder in removal.deepest_first(objects)] if kind.is_tree else [objects]:
+            batches = [[folder] for folder in removal.deepest_first(objects)] if kind.is_tree else [objects]
+            for batch in batches:
                 await self._delete_objects(
                     connection, namespace, batch, context, view, preconditions, cascade=cascade, grace_seconds=grace_seconds
                 )
@@ -192,15 +194,12 @@ class Writer:
         *,
         preconditions: Preconditions = NO_PRECONDITIONS,
     ) -> UpdateResult:
-        """Change only the status of an object. ``change`` returns the new status for the stored object.
-
-        Raises NotFound, Conflict, Invalid and Forbidden.
-        """
+        """Change only the status of an object. ``change`` returns the new status. Raises NotFound, Conflict, Invalid and Forbidden."""
         view = await self._policy.view(context.identity, namespace)
         async with self._database.transaction(dry_run=context.dry_run) as connection:
             await resources.lock(connection, namespace)
             current = await resources.get(connection, kind, namespace, name)
-            _demand_change(view, context, "status", current)
+            _require_change_permissions(view, context, "status", current)
             preconditions.check_update(current)
             status = admission.validated_status(kind, name, change(current))
             if json_equal(status, read_json(current.status or "{}")):
@@ -240,14 +239,14 @@ class Writer:
         size: int,
     ) -> UpdateResult | None:
         """Make one attempt. Return None if another writer changed the object between its read and the lock."""
-        # Read outside of the lock: admission of a large body can take long and would block all other writers. The version is
-        # compared again under the lock, and the caller retries if another write came first.
+        # Read outside of the lock, since admission of a large body can take long. The version is compared again under the lock.
         async with self._database.connection() as connection:
             current = await resources.get(connection, kind, namespace, name)
-        _demand_change(view, context, "update", current)
+        _require_change_permissions(view, context, "update", current)
         preconditions.check_update(current)
         size = max(size, len(current.spec))
         desired, write = await run_in_thread_if_large(size, partial(self._admit_update, change, namespace, current, context))
+        # A move needs the permission in the new folder, too.
         if (folder := write.annotations.get(FOLDER_KEY)) != current.folder:
             _require_permission(view, context, kind, "update", "", folder)
         if desired.releases_manager:
@@ -310,8 +309,9 @@ class Writer:
     async def _put_object(
         self, connection: resources.LockedConnection, namespace: str, current: StoredObject, write: resources.Write, context: WriteContext
     ) -> UpdateResult:
+        """Check and write the object under the lock of objects. Delete it if it waited only for finalizers that the write removes."""
         checks.check_finalizers(current, write)
-        checks.check_claims(write, current, context.identity)
+        checks.check_caller_permissions(write, current, context.identity)
         await checks.check_write(connection, namespace, write, current, self._settings)
         updated = await resources.put(connection, namespace, write, actor=context.actor.uid, now=self._clock.now())
         if updated is None:
@@ -379,10 +379,11 @@ async def _restored_write(
 
 
 def _require_permission(view: AccessView, context: WriteContext, kind: Kind, verb: str, name: str, folder: str | None) -> None:
+    """Raise Forbidden if the caller may not use a verb. The name is empty for an object that is new in the folder: no rule names it."""
     require_permission(view, kind.actions[verb], kind, name, folder, login=context.identity.login)
 
 
-def _demand_change(view: AccessView, context: WriteContext, verb: str, current: StoredObject) -> None:
+def _require_change_permissions(view: AccessView, context: WriteContext, verb: str, current: StoredObject) -> None:
     """Raise Forbidden if the caller may not change and read the object: the response to a change has the complete object."""
     for required_verb in (verb, "get"):
         _require_permission(view, context, current.kind, required_verb, current.name, current.folder)
