@@ -15,6 +15,7 @@ SCHEMA_DRAFT: Final = "http://json-schema.org/draft-04/schema#"
 
 _DEFINITIONS = "#/definitions/"
 _MODELS = (*TARGETS.values(), SourceQuery)
+"""The models of expression targets, and that of ordinary queries."""
 _TIME: Final = {"type": ["string", "integer", "null"], "description": "epoch milliseconds, an ISO 8601 time, or date math such as now-6h"}
 
 
@@ -46,6 +47,7 @@ def target_schema(target_type: str) -> dict[str, Any]:
 def panel_schema() -> dict[str, Any]:
     """Return the JSON Schema of a panel in a request of ``/api/panels/query``."""
     definitions = _definitions()
+    # In a panel, an ordinary query must name its data source, but needs no refId.
     definitions[SourceQuery.__name__] |= {"required": ["datasource"]}
     definitions[SourceQuery.__name__]["properties"] |= {"datasource": _data_source_schema(), "refId": {"type": ["string", "null"]}}
     query_list = {"type": "array", "items": {"oneOf": [{"$ref": f"{_DEFINITIONS}{model.__name__}"} for model in _MODELS]}}

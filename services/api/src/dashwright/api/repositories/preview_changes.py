@@ -99,6 +99,7 @@ def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str,
         _summary(comparison),
         _settings(comparison.details, comparison.other_details),
         [_shown_change(change, before, after, theme) for change in changed_panels(comparison)[first : first + MAX_PANELS]],
+        # The only detail of a moved panel is its position.
         [ShownMove(_title(change), detail.before, detail.after) for change in moved[:_MAX_MOVED] for detail in change.details],
         max(len(moved) - _MAX_MOVED, 0),
         paging,
@@ -121,6 +122,7 @@ def _title(change: PanelChange) -> str:
 
 
 def _settings(details: Sequence[Detail], other_details: Sequence[Detail]) -> ShownSettings:
+    """Return the changed settings. The first ``_MAX_DETAILS`` have their values, as many further ones are named."""
     settings = [*details, *other_details]
     named_lines = [(detail.name, setting_lines(detail.before, detail.after)) for detail in settings[:_MAX_DETAILS]]
     names = [detail.name for detail in settings[_MAX_DETAILS:]]

@@ -148,6 +148,7 @@ class QueueBatches:
     async def _read_items(
         self, message: Message, caller: Identity, namespace: str, *, may_be_empty: bool
     ) -> Sequence[NewItem | RefusedItem]:
+        """Return the items of a message in their order. Faulty items, and those that the caller may not submit, are refused."""
         values, is_list = _values(message.body, may_be_empty=may_be_empty)
         items: list[CheckedItem | RefusedItem] = []
         for start in range(0, len(values), _READ_CHUNK_SIZE):

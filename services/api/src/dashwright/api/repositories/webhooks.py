@@ -124,6 +124,8 @@ class DeliveryTimes:
                 del self._times[namespace, name]
 
     async def _write(self, namespace: str, name: str, timestamp: int) -> None:
+        """Write the time into the status of a repository, unless a later one is stored or the repository was deleted."""
+
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.webhook.last_event = max(timestamp, status.webhook.last_event or 0)
 

@@ -24,6 +24,7 @@ class ConversionContexts:
 
     def __init__(self, database: Database, cache_bytes: int) -> None:
         self._database = database
+        #: The contexts, and the cache of converted dashboards, as conversions find them.
         self._scope = ConversionScope(cache_bytes)
         #: Time of the event loop at the last read, by namespace.
         self._read_at: dict[str, float] = {}
@@ -34,13 +35,14 @@ class ConversionContexts:
         self._reads: SingleFlight[str, None] = SingleFlight()
 
     async def enter(self, namespace: str) -> None:
-        """Let the running request convert dashboards of a namespace. The namespace of a list over all namespaces is empty: no context."""
+        """Let the running request convert dashboards of a namespace. A name that is not one of a namespace has an empty context."""
         read_at = self._read_at.get(namespace)
         if read_at is None or asyncio.get_running_loop().time() - read_at > _MAX_AGE_SECONDS:
             await self._reads.run(namespace, lambda: self._read(namespace))
         enter_scope(self._scope)
 
     async def _read(self, namespace: str) -> None:
+        """Read the context of a namespace, with the library panels only if objects of the namespace have changed."""
         org_id = org_of(namespace)
         if org_id is None:
             return

@@ -1,13 +1,12 @@
 """Dead letters in the resource API: lists in pages, and selections by labels."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Final
 
 from dashwright.api.dead_letters.letters import Caller
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.http.call import Call
-from dashwright.api.resources.listing import MAX_READ_BYTES, ListPage
+from dashwright.api.resources.listing import MAX_READ_BYTES, ListPage, count_within
 from dashwright.api.resources.options import DeleteRequest
 from dashwright.api.resources.pages import ListOptions, Position
 from dashwright.api.stores import dead_letters as store
@@ -83,9 +82,7 @@ async def _with_bodies(
     connection: Connection, letters: Sequence[StoredDeadLetter], last_name: str | None
 ) -> tuple[list[StoredDeadLetter], str | None]:
     """Return the first letters, with bodies of limited total size, and the name to continue after, or None after the last page."""
-    totals = accumulate(letter.stored_bytes for letter in letters)
-    # The totals increase, so those within the limit belong to the first letters.
-    count = max(1, sum(total <= MAX_READ_BYTES for total in totals))
+    count = count_within((letter.stored_bytes for letter in letters), MAX_READ_BYTES)
     if count < len(letters):
         letters, last_name = letters[:count], letters[count - 1].name
     return [*await store.with_bodies(connection, letters)], last_name

@@ -7,6 +7,7 @@ from typing import Any
 from dashwright.common.kinds.kind import Kind, SubResource
 
 Document = dict[str, Any]
+"""A discovery document, or a part of one."""
 
 
 def groups_of(kinds: Sequence[Kind]) -> list[str]:
@@ -39,6 +40,7 @@ def subresources_of(kind: Kind) -> tuple[SubResource, ...]:
     if kind.status is None:
         return kind.subresources
     verbs = ("get", "patch", "update") if "update" in kind.verbs else ("get",)
+    # This action is for reads. Writes of the status require the action of the kind's verb ``status``.
     return (SubResource("status", kind.kind, kind.actions["get"], verbs), *kind.subresources)
 
 
@@ -65,6 +67,7 @@ def aggregated(kinds: Sequence[Kind], discovery_version: str) -> Document:
 
 
 def _group(kinds: Sequence[Kind], group: str) -> Document:
+    """Return a group with its versions, as lists of groups and the document of the group contain it."""
     versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions_of(kinds, group)]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
@@ -93,6 +96,7 @@ def _resource_entries(kind: Kind) -> list[Document]:
 
 
 def _aggregated_versions(kinds: Sequence[Kind], group: str) -> list[Document]:
+    """Return the versions of a group with their resources. They are always current, because no other server has a part of them."""
     return [
         {
             "version": version,
@@ -104,6 +108,7 @@ def _aggregated_versions(kinds: Sequence[Kind], group: str) -> list[Document]:
 
 
 def _aggregated_resource(kind: Kind, version: str) -> Document:
+    """Return the entry of a kind, with its subresources, in the aggregated document."""
     subresource_entries = [
         {
             "subresource": subresource.name,

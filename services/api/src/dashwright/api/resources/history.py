@@ -52,6 +52,7 @@ async def _generations_response(target: Target, services: Services, call: Call, 
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         resource_version = await changes.visible_version(connection, StreamName.OBJECTS, namespace)
         current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)
+        # One more version than requested shows whether there is a next page.
         versions = [] if current is None else await histories.versions(connection, current.uid, before=before, limit=limit + 1)
     if current is not None:
         await services.policy.require_permission(call.identity, kind.actions["get"], current)
@@ -142,6 +143,7 @@ def _is_selected(item: StoredObject, selection: Selection) -> bool:
 def _list_response(
     target: Target, response_format: Format, list_metadata: Mapping[str, Any], items: AsyncIterator[StoredObject]
 ) -> Response:
+    """Return the response with a list, whose items are read and encoded while it is sent."""
     encoder = formats.ListEncoder(response_format, target.kind, target.version)
 
     async def body() -> AsyncIterator[bytes]:

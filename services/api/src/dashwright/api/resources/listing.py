@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Protocol
@@ -61,7 +61,7 @@ class ListPage:
 
     def truncated(self) -> "ListPage":
         """Return a page of the first objects, as many as ``MAX_PAGE_BYTES`` allows but at least one."""
-        count = max(1, sum(total <= MAX_PAGE_BYTES for total in accumulate(self.sizes)))
+        count = count_within(self.sizes, MAX_PAGE_BYTES)
         if count >= len(self.items):
             return self
         remaining_items = None if self.remaining_items is None else self.remaining_items + len(self.items) - count
@@ -102,6 +102,7 @@ class _ListWriter:
 
     def __init__(self, target: Target, response_format: Format, database: Database) -> None:
         self._encoder = ListEncoder(response_format, target.kind, target.version)
+        #: The encoder converts objects, to YAML or to another version, which takes long.
         self._converts = response_format.is_yaml or target.kind.versioning is not None
         self._database = database
 
@@ -145,6 +146,7 @@ class _ListWriter:
 
 async def _with_bodies(items: Sequence[StoredItem], sizes: Sequence[int], database: Database) -> Sequence[StoredItem]:
     """Return the objects with their bodies. Bodies that the query of the page left out are read now."""
+    # Such an object has a size, but an empty spec.
     objects_without_body = [
         item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, StoredObject)
     ]
@@ -153,6 +155,12 @@ async def _with_bodies(items: Sequence[StoredItem], sizes: Sequence[int], databa
     async with database.connection() as connection:
         bodies = await lists.read_bodies(connection, objects_without_body)
     return [item.with_spec(bodies[item.uid]) if isinstance(item, StoredObject) and item.uid in bodies else item for item in items]
+
+
+def count_within(sizes: Iterable[int], limit: int) -> int:
+    """Return how many of the first items have sizes that add up to at most ``limit``, but at least 1."""
+    # The totals increase, so those within the limit belong to the first items.
+    return max(1, sum(total <= limit for total in accumulate(sizes)))
 
 
 def batches(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int]]:

@@ -79,6 +79,7 @@ def read_new_object(
     uid = metadata.get("uid") or ""
     if not isinstance(uid, str):
         raise BadRequest("metadata.uid must be text")
+    # The uid of a deleted object requests that the object is restored.
     return replace(_desired_object(tree, metadata, kind, _new_name(metadata, kind), version, validation), uid=uid)
 
 
@@ -117,6 +118,7 @@ def _preconditions(metadata: dict[str, Any], kind: Kind, name: str) -> Precondit
         raise BadRequest(f"the name of the object ({str(name_in_body)[:_MAX_QUOTED_NAME]}) does not match the name on the URL ({name})")
     uid = metadata.get("uid") or ""
     resource_version = metadata.get("resourceVersion") or ""
+    # As in Kubernetes, 0 means that the member is not set.
     generation = metadata.get("generation") or None
     if not isinstance(uid, str) or not isinstance(resource_version, str) or not isinstance(generation, int | None):
         raise BadRequest("metadata.uid and metadata.resourceVersion must be text, and metadata.generation an integer")
@@ -154,6 +156,7 @@ def read_status_update(tree: Any, kind: Kind, namespace: str, version: str, name
 
 
 def _patched_tree(patch: Callable[[Any], Any], version: str, current: StoredObject) -> dict[str, Any]:
+    """Return the tree of the ``current`` object after a patch. Raises the errors of ``patched_object`` about the result."""
     tree = read_json(current.encode(version).decode())
     # Read before the patch, which may change the tree in place.
     immutable_values = {path: member_at(tree, *path) for path in _IMMUTABLE_PATHS}
@@ -174,6 +177,7 @@ def _patched_tree(patch: Callable[[Any], Any], version: str, current: StoredObje
 
 
 def _check_resource_version(preconditions: Preconditions, current: StoredObject) -> None:
+    """Raise Conflict if a patch names another resource version than the current one."""
     if preconditions.resource_version not in ("", str(current.resource_version)):
         raise conflict_error(current.kind, current.name, MODIFIED_MESSAGE)
 
@@ -185,6 +189,8 @@ def _displayed_value(tree: Any, path: tuple[str, ...]) -> str:
 def _desired_object(
     tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: str, version: str, validation: FieldValidation
 ) -> DesiredObject:
+    """Return the object that a body describes. Raises Invalid for a faulty spec, and BadRequest for other faults."""
+    # A status in the body is ignored.
     members_to_store = {key: value for key, value in tree.items() if key != "status"}
     require_storable_strings(metadata if kind.spec is None else members_to_store)
     spec = tree.get("spec")
@@ -255,6 +261,7 @@ def _managed_fields(metadata: dict[str, Any]) -> object:
 
 
 def _new_name(metadata: dict[str, Any], kind: Kind) -> str:
+    """Return the name of a new object, sent or generated. Raises Invalid without ``name`` and ``generateName``."""
     name = names.requested_name(metadata)
     if not name:
         raise kind.invalid("", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
@@ -297,6 +304,7 @@ def owner_references(metadata: dict[str, Any], kind: Kind, name: str) -> list[di
 
 
 def _owner_reference_causes(reference: dict[str, Any], field: str) -> list[Cause]:
+    """Return the faults of one owner reference. ``field`` is its path in the object."""
     causes = [
         Cause(f"{field}.{key}", "FieldValueRequired", "Required value: must be text, and not empty")
         for key in _REQUIRED_STRINGS

@@ -147,6 +147,7 @@ async def read_delete_request(call: Call) -> DeleteRequest:
 
 
 async def _delete_options_body(call: Call) -> dict[str, Any]:
+    """Return the DeleteOptions in the body, or an empty object. Raises BadRequest for another body."""
     body = await call.body()
     if not body.strip():
         return {}

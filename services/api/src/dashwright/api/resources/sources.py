@@ -75,7 +75,7 @@ class ObjectSource:
         needs_bodies: bool,
         inline_bytes: int = CHUNK_BYTES,
     ) -> None:
-        """Create a source. The query of a page reads up to ``inline_bytes`` of bodies, or no bodies unless ``needs_bodies``."""
+        """Create a source. The query of a page reads up to ``inline_bytes`` of bodies if ``needs_bodies``, or else no bodies."""
         self._inline_bytes = inline_bytes
         self._database = database
         self._kind = kind
@@ -98,6 +98,7 @@ class ObjectSource:
         return ListPage(position.resource_version, object_slice.items, object_slice.sizes, object_slice.after, remaining_items)
 
     async def _first_page(self, limit: int) -> ListPage:
+        """Return the first page, which determines the resource version of the list, with the number of remaining objects."""
         # One snapshot, so that the version, the page and the count agree.
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
             newest_version = await changes.visible_version(connection, StreamName.OBJECTS, self._namespace)
@@ -122,6 +123,7 @@ class ObjectSource:
     async def _read_namespace_slice(
         self, connection: Connection, namespace: str, version: int, last_name: str, limit: int, inline_bytes: int
     ) -> Slice:
+        """Return the selected objects of one namespace after ``last_name``, at most ``limit``."""
         selection = self._selection
         # Only objects of kinds in folders have a numeric id.
         if selection.is_empty or (selection.numeric_id is not None and not self._kind.in_folder):
@@ -153,6 +155,7 @@ class AllNamespacesSource(ObjectSource):
         return await lists.count(connection, self._kind, None)
 
     async def _read_slice(self, connection: Connection, position: Position, limit: int) -> Slice:
+        """Return the objects after a position: of its namespace after its name, then of the later namespaces."""
         items: list[StoredObject] = []
         sizes: list[int] = []
         for namespace in await lists.namespaces(connection, self._kind, version=position.resource_version, first=position.namespace):

@@ -52,6 +52,7 @@ def routes(database: Database) -> list[Route]:
 
 
 def _event_filter(call: Call) -> EventFilter:
+    """Return the filter in the query. Raises BadRequest for invalid values, and Forbidden for another organization."""
     outcome = call.query.get("outcome")
     if outcome is not None and outcome not in set(Outcome):
         raise BadRequest(f"outcome must be one of {', '.join(Outcome)}")
@@ -88,6 +89,7 @@ def _query_integer(call: Call, name: str) -> int | None:
 
 
 def _time(call: Call, name: str) -> datetime | None:
+    """Return a query parameter as a time in UTC, or None if it is missing. A time without a zone is in UTC."""
     value = call.query.get(name)
     if value is None:
         return None

@@ -20,6 +20,7 @@ from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.stores import data_sources
 
+#: Name of the audit event of a forwarded request.
 PROXY: Final = "data-source.proxy"
 
 #: Paths by the name of the operation. Paths with an id are older forms.

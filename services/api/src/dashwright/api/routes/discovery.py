@@ -120,6 +120,7 @@ def _encode(document: discovery.Document, content_type: str = JSON) -> _EncodedD
 
 
 def _response(call: Call, document: _EncodedDocument | None, not_found_message: str) -> Response:
+    """Return the response with a document, or 304 if the client has it. Raises NotFound without a document."""
     if document is None:
         raise NotFound(not_found_message)
     return tagged_response(call, document.body, document.tag, _HEADERS, document.content_type)

@@ -80,6 +80,8 @@ def _public_route(
 
 
 def _probe_handler(run_checks: Callable[[], Awaitable[ProbeReport]]) -> Handler:
+    """Return a handler that runs checks and responds with their report as text."""
+
     async def handler(call: Call) -> Response:
         probe_report = await run_checks()
         body = probe_report.body(verbose="verbose" in call.query)

@@ -104,6 +104,7 @@ class _PreferencesHandlers:
 
 @cache
 def _timezones() -> frozenset[str]:
+    """Return the names of all time zones."""
     # This reads hundreds of files, so it runs neither at startup nor on the event loop.
     return frozenset(zoneinfo.available_timezones())
 
@@ -152,6 +153,7 @@ def _routes(
     handlers: _PreferencesHandlers,
     errors: tuple[int, ...],
 ) -> list[Route]:
+    """Return the routes of the preferences of one kind of owner. ``read`` and ``write`` are the required permissions."""
     get = Operation(
         f"get{owner_name}Preferences", "get the preferences that are set", _TAG, responses={200: PreferencesShape}, errors=errors
     )

@@ -110,13 +110,14 @@ def queryable_uids(caller: Identity) -> frozenset[str] | None:
 def readable_uids(caller: Identity) -> frozenset[str] | None:
     """Return the uids of the data sources whose settings the caller may read, or None for all.
 
-    The result is empty if there are too many uids for a message header.
+    The worker uses them only to show addresses in errors. The result is empty if there are too many uids for a message header.
     """
     uids = caller.names("datasources:read", "datasources:uid:")
     return uids if uids is None or len(uids) <= _MAX_UIDS else frozenset()
 
 
 def _query_flag(call: Call, name: str) -> bool:
+    """Return a boolean parameter, false if it is missing. Raises BadRequest for any other value."""
     value = call.query.get(name, "")
     if value not in _FLAG_VALUES:
         raise BadRequest(f"the parameter {name} must be true or false, not {value[:40]!r}")

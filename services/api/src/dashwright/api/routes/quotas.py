@@ -16,6 +16,7 @@ from dashwright.common.stores import quotas
 from dashwright.common.stores.quotas import Quota
 
 UPDATE: Final = "quota.update"
+"""Name of the audit event of a changed limit."""
 TAG: Final = "quota"
 _BAD_REQUEST_ID: Final = "quota.bad-request"
 """Message id of the error for an invalid path or body."""

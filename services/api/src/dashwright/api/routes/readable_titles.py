@@ -65,6 +65,7 @@ class ReadableTitles:
             return sorted((await titles.count_tags(connection, query, limit=limit)).terms)
 
     async def _query(self, caller: Identity, **filters: Any) -> titles.TitleQuery:
+        """Return a search for the dashboards and folders that the caller may read."""
         view = await self._policy.view(caller, caller.namespace)
         return titles.TitleQuery(
             caller.org_id,

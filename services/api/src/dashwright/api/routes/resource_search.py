@@ -203,6 +203,7 @@ def _permitted_scopes(permission: str, view: AccessView) -> PermittedScopes | No
 
 
 def _has_tags_facet(call: Call) -> bool:
+    """Return whether the client requests the facet of tags. Raises BadRequest for any other facet."""
     facets = _values(call, "facet")
     unknown_facets = [facet for facet in facets if facet != _TAGS_FIELD]
     if unknown_facets:

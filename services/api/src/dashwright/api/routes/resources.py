@@ -136,6 +136,7 @@ def _converting(handle: ResourceHandler) -> ResourceHandler:
 
 
 def _route(endpoint: _Endpoint, target: Target, services: Services) -> Route:
+    """Return the route of an endpoint for a kind in a version, or for its subresource."""
     kind = target.kind
     handle = endpoint.handle if kind.versioning is None else _converting(endpoint.handle)
     return Route(

@@ -225,6 +225,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
 
 
 def _account_query(call: Call, clock: Clock) -> ServiceAccountQuery:
+    """Return the search that the query parameters describe, among the accounts that the caller may read."""
     ids = call.identity.ids(_READ_PERMISSION, ScopedType.SERVICE_ACCOUNT.prefix)
     only_disabled = call.query_flag("disabled") or call.query_flag("Disabled")
     expired_at = int(clock.seconds()) if call.query_flag("expiredTokens") else None

@@ -23,6 +23,7 @@ from dashwright.common.identity import CallerType
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.password_policy import MAX_PASSWORD_BYTES
 
+# Names of audit events.
 STAR: Final = "star.add"
 UNSTAR: Final = "star.remove"
 

@@ -23,6 +23,7 @@ class Annotation:
     dashboard: str | None
     #: The uid of the dashboard's folder; None at the root.
     folder: str | None
+    #: 0: the annotation belongs to no panel.
     panel_id: int
     user_id: int
     login: str

@@ -26,8 +26,9 @@ QUEUE_LABEL: Final = f"{DEAD_LETTER.group}/queue"
 REPLAYABLE_LABEL: Final = f"{DEAD_LETTER.group}/replayable"
 SERVER_LABEL: Final = f"{DEAD_LETTER.group}/server-only"
 _MAX_LABEL_LENGTH: Final = 63
+"""Kubernetes' limit on the characters of a label's value."""
 _SERVER_NAMESPACE: Final = namespace_of(1)
-"""The namespace of letters that only server admins may see."""
+"""The default namespace. It also has the letters of unknown organizations, which only server admins may see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +37,15 @@ class NewDeadLetter:
 
     name: str
     namespace: str  #: Empty if it is unknown.
-    delivery_hash: bytes  #: The same for all redeliveries.
-    message_hash: bytes | None  #: The same for all messages with the same routing key, message id and body; None without an id.
+    delivery_hash: bytes  #: The same for all redeliveries, so that each delivery is stored once.
+    #: The same for equal messages: routing key, message id and body. Only one of them is stored while it is dead. None without an id.
+    message_hash: bytes | None
     routing_key: str
     exchange: str
     queue: str
     reason: str
     headers: Mapping[str, Header]
-    removed_headers: Sequence[str]
+    removed_headers: Sequence[str]  #: Names of headers with credentials, whose values are not stored.
     message_id: str | None
     correlation_id: str | None
     content_type: str
@@ -66,7 +68,7 @@ class StoredDeadLetter:
     queue: str
     reason: str
     headers: Mapping[str, Header]
-    removed_headers: Sequence[str]
+    removed_headers: Sequence[str]  #: Names of headers with credentials, whose values are not stored.
     message_id: str | None
     correlation_id: str | None
     content_type: str
@@ -156,7 +158,7 @@ class StoredDeadLetter:
         return orjson.dumps(status).decode()
 
     def metadata_json(self) -> str:
-        """Return the metadata as JSON."""
+        """Return the metadata as JSON, like the method of StoredObject, whose property ``metadata`` lacks the resource version."""
         return self.metadata
 
     def encode(self) -> bytes:
@@ -276,7 +278,10 @@ async def delete_old(connection: Connection, older_than: datetime, *, limit: int
 
 
 async def delete_surplus(connection: Connection, *, keep: int, limit: int) -> int:
-    """Delete at most ``limit`` letters of organizations that have more than ``keep``, and return their number."""
+    """Delete at most ``limit`` letters of organizations that have more than ``keep``, and return their number.
+
+    Replayed letters are deleted before dead ones, and old letters before new ones.
+    """
     return _deleted_rows(await connection.execute(_sql.delete_surplus, keep, limit))
 
 

@@ -104,6 +104,7 @@ def _page_filter(
     numeric_id: int | None,
     scope: ObjectScope,
 ) -> _PageFilter:
+    """Return the conditions of the filters of ``page`` that are applied."""
     page_filter = _PageFilter([], {})
 
     def add(condition: str, **values: Any) -> None:

@@ -85,7 +85,7 @@ class StoredRecord:
         return None if self.status_model is None else self.status_model.to_json().decode()
 
     def metadata_json(self) -> str:
-        """Return the metadata as JSON."""
+        """Return the metadata as JSON, like the method of StoredObject, whose property ``metadata`` lacks the resource version."""
         return self.metadata
 
     def encode(self) -> bytes:

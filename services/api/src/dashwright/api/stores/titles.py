@@ -84,7 +84,7 @@ class TitleQuery:
     descending: bool = False
     #: Only dashboards deleted by this actor; None: by any.
     deleted_by: str | None = None
-    #: Only dashboards and folders in these scopes, in addition to the readable ones; None: all readable ones.
+    #: Scopes that must contain a match, too, because the caller needs another permission than to read; None: no such condition.
     permitted: "PermittedScopes | None" = None
     #: Only objects in folders that the caller may not read.
     only_shared: bool = False
@@ -224,6 +224,7 @@ def _filter(query: TitleQuery) -> tuple[Sequence[str], Mapping[str, Any]]:
 
 
 def _list_or_none(values: Collection[Any]) -> list[Any] | None:
+    """Return values as a list; None, which does not filter, if there are no values."""
     return list(values) or None
 
 

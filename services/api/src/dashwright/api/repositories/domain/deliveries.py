@@ -41,6 +41,7 @@ def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spe
     # At some hosts, events of pull requests have the repository at another path.
     members = (deliveries.pull_requests.repository if event is Event.PULL_REQUEST else ()) or deliveries.repository
     names = [reader.optional_text(member) for member in members]
+    # Either one member has the path of the repository, or several have the names in it.
     full_name = "/".join(names) if all(names) else ""
     default_branch = reader.optional_text(deliveries.default_branch)
     if not isinstance(payload, dict) or reader.faults:

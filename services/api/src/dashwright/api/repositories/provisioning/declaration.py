@@ -15,6 +15,7 @@ from dashwright.common.kinds.annotations import FILE_PROVISIONER, FROM_FILE, MAN
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import GIT_TYPES
 
+#: Versions of repositories, by ``apiVersion``.
 _VERSIONS: Final[Mapping[str, str]] = {REPOSITORY.api_version(version): version for version in REPOSITORY.versions}
 _LIST_KIND: Final = f"{REPOSITORY.kind}List"
 #: Version and kind of the lists that kubectl writes.

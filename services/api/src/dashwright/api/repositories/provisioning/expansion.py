@@ -31,6 +31,7 @@ def expand_secrets(secure: Any, environment: Mapping[str, str]) -> Any:
 
 
 def _expand_secret(name: str, secret: Any, environment: Mapping[str, str]) -> Any:
+    """Return a secret with the expressions in ``create`` replaced. ``name`` is its path below ``secure``."""
     if not isinstance(secret, dict) or not isinstance(secret.get("create"), str):
         return secret
     try:
@@ -48,6 +49,7 @@ def expand(value: str, environment: Mapping[str, str]) -> str:
 
 
 def _value_of(match: "re.Match[str]", environment: Mapping[str, str]) -> str:
+    """Return the value of an expression. Raises the errors of ``expand``."""
     source, argument, end = match.groups()
     if source not in ("file", "env"):
         raise Invalid(f"$__{source}{{…}} is unknown: use $__file{{/path}} or $__env{{NAME}}")

@@ -159,7 +159,7 @@ class RepositoryProvisioner:
 
 
 def _check_owner(current: StoredObject) -> None:
-    """Raise Conflict unless a file declared the repository, or an Admin permits a file to take it over."""
+    """Raise Conflict unless a file declared the repository or an Admin permits a file to take it over, and if it waits for finalizers."""
     if metadata.annotations_of(current).get(MANAGED_BY) != FROM_FILE:
         raise Conflict(
             f'the repository "{current.name}" exists and no file created it: declare another name, delete it, '

@@ -170,6 +170,7 @@ def _refused_submissions() -> Schema:
 
 
 def _channel_messages(*names: str) -> Schema:
+    """Return the messages of a channel, as references to their components."""
     return {name: {"$ref": f"#/components/messages/{name}"} for name in names}
 
 
@@ -255,6 +256,7 @@ def _messages() -> Schema:
 
 
 def _submission(title: str, summary: str, schema: str, message_examples: Sequence[Schema]) -> Schema:
+    """Return the message of a submission. ``schema`` is the name of the schema of its body."""
     return {
         **_message(title, summary, schema, message_examples),
         "headers": _reference("SubmissionHeaders"),
@@ -263,6 +265,7 @@ def _submission(title: str, summary: str, schema: str, message_examples: Sequenc
 
 
 def _items(title: str, summary: str, schema: str, message_examples: Sequence[Schema]) -> Schema:
+    """Return the message of a submission of batch items, whose headers name the batch."""
     return {**_submission(title, summary, schema, message_examples), "headers": _reference("BatchItemHeaders")}
 
 
@@ -271,6 +274,7 @@ def _reply(title: str, summary: str, schema: str, message_examples: Sequence[Sch
 
 
 def _message(title: str, summary: str, schema: str, message_examples: Sequence[Schema]) -> Schema:
+    """Return what submissions and replies have in common."""
     return {
         "title": title,
         "summary": summary,

@@ -4,7 +4,7 @@ They are generated from the models and from the descriptions of the actions, and
 refused, and a job has the options of its action only.
 
 Four accepted forms are not described: null and ``""`` for a missing value, empty values of other types, numbers of more
-than 64 bits, and internal names of members.
+than 64 bits, and members by their names in Python.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +35,7 @@ _EVALUATION_METADATA: Final = "SubmittedEvaluationMetadata"
 _STORED_METADATA: Final = ("name", "generateName", "namespace", "labels", "annotations")
 """Members of the metadata that a submission sets. The others are ignored."""
 
+# Keywords of the schemas of names. An empty name counts as missing.
 _GENERATED_NAME: Final = {"pattern": "^([a-z0-9][-a-z0-9.]*)?$", "maxLength": OBJECT_NAME_LENGTH - names.GENERATED_LENGTH}
 _NAME: Final = {"pattern": f"^({OBJECT_NAME_PATTERN})?$", "maxLength": OBJECT_NAME_LENGTH}
 _INT32_BOUNDS: Final = {"minimum": -(2**31), "maximum": 2**31 - 1}

@@ -29,6 +29,7 @@ def version_of(call: Call) -> str:
 
 
 def _in_version(route: Route, version: str) -> Route:
+    """Return a route of the preferred version in another version: its path, its operation id, and the version in its responses."""
     if version == REPOSITORY.version:
         return route
     operation = None if route.operation is None else replace(route.operation, id=f"{route.operation.id}{version.capitalize()}")

@@ -87,6 +87,7 @@ class ListEncoder:
         return b"]}"
 
     def _head(self, metadata: Mapping[str, Any]) -> bytes:
+        """Return the JSON of the list up to its first item."""
         if self._response_format.representation is Representation.TABLE:
             return _table_head(self._response_format, self._kind, metadata)
         if self._response_format.representation is Representation.METADATA:
@@ -97,6 +98,7 @@ class ListEncoder:
 
 
 def _table_head(response_format: Format, kind: Kind, metadata: Mapping[str, Any], *, with_columns: bool = True) -> bytes:
+    """Return the JSON of a table up to its first row."""
     head = f'{{"kind":"Table","apiVersion":"{response_format.meta_api_version}","metadata":'.encode() + orjson.dumps(dict(metadata))
     return head + b',"columnDefinitions":' + (encode_columns(kind) if with_columns else b"null") + b',"rows":['
 
@@ -176,6 +178,7 @@ def _metadata_json(item: Item) -> bytes:
 
 
 def _encode_row(response_format: Format, kind: Kind, version: str, item: Item) -> bytes:
+    """Return the JSON of a table row: the cells and, depending on ``includeObject``, the object or its metadata."""
     cells = orjson.dumps(_cells(kind, version, item))
     if response_format.include_object is IncludeObjectPolicy.NONE:
         return b'{"cells":' + cells + b"}"
@@ -189,6 +192,7 @@ def _encode_row(response_format: Format, kind: Kind, version: str, item: Item) -
 
 def _cells(kind: Kind, version: str, item: Item) -> list[Any]:
     """Return the values of a table row, one for each column of the kind."""
+    # Encoded JSON has no attributes, but the same values at the paths.
     if isinstance(item, bytes):
         tree = orjson.loads(item)
         return [_scalar_at(tree, column.path) for column in kind.columns]
@@ -206,6 +210,7 @@ _ATTRIBUTE_SOURCES = frozenset({"name", "title", "subtype"})
 
 
 def _stored_value(column: Column, item: StoredItem) -> Any:
+    """Return the attribute that a column shows; None for an item without this attribute."""
     return getattr(item, column.source, None)
 
 

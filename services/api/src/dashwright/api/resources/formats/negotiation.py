@@ -131,7 +131,10 @@ def format_of(call: Call, *, json_only: bool = False) -> Format:
 
 
 def _format_for(media_range: MediaRange) -> Format | None:
-    """Return the format that a media range accepts, or None."""
+    """Return the format that a media range accepts, or None.
+
+    As in Kubernetes, the parameters of a table or of partial metadata are ``as``, the group ``g`` and its version ``v``.
+    """
     if media_range.name not in _ANY_TYPES and media_range.name not in (JSON, YAML):
         return None
     representation = _REPRESENTATIONS.get(media_range.parameters.get("as", ""))
@@ -144,6 +147,7 @@ def _format_for(media_range: MediaRange) -> Format | None:
 
 
 def _include_object_policy(call: Call) -> IncludeObjectPolicy:
+    """Return the policy in the query, by default the metadata. Raises BadRequest for an unknown value."""
     value = call.query.get("includeObject", "")
     try:
         return IncludeObjectPolicy(value) if value else IncludeObjectPolicy.METADATA
@@ -170,6 +174,7 @@ async def read_apply_body(call: Call) -> Any:
 
 
 def _parser_of(call: Call) -> Callable[[str], Any]:
+    """Return the parser for the media type of the body. Raises UnsupportedMediaType for an unknown type."""
     # A content type has the syntax of a list with a single media range.
     media_type = next(ranges(call.headers.get("Content-Type", ""))).name
     if media_type in _YAML_TYPES:
@@ -187,6 +192,7 @@ def _parse_json_or_yaml(source: str) -> Any:
 
 
 def _parse(parse: Callable[[str], Any], body: bytes) -> Any:
+    """Return the tree of a body. Raises BadRequest for a body that is unreadable or nested too deeply."""
     try:
         tree = parse(body.decode())
         check_depth(tree)

@@ -67,6 +67,7 @@ async def patch(target: Target, services: Services, call: Call) -> Response:
 
 
 def _write_operation(verb: str, target: Target, request: object) -> Operation:
+    """Return the operation of a replacement or patch of the status. ``request`` is the description of its body."""
     return descriptions.operation(
         verb,
         target,

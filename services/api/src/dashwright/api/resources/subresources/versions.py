@@ -76,6 +76,7 @@ def _query_options(call: Call) -> VersionsQueryOptions:
 
 
 def _parse_version(value: str) -> int:
+    """Return a version number. Raises BadRequest for any other value."""
     version_number = parse_integer(value)
     if version_number is None or version_number < 1:
         raise BadRequest(f"version {value[:40]!r} is not a version number; give a whole number from 1")

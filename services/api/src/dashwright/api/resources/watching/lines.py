@@ -55,6 +55,7 @@ class EventLines:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        #: Bytes that can still be cached. A new chunk makes the number negative until old chunks are evicted.
         self._free_bytes = _MAX_CACHED_BYTES
         self._chunks: OrderedDict[ChunkKey, Chunk] = OrderedDict()
         self._encodings_in_progress: SingleFlight[ChunkKey, Chunk] = SingleFlight()
@@ -78,6 +79,7 @@ class EventLines:
         return chunk.lines
 
     async def _encode_objects(self, key: ChunkKey, items: Sequence[StoredItem]) -> Chunk:
+        """Return the lines of initial objects. Missing bodies are read first if the format needs them."""
         objects_without_body = [item for item in items if isinstance(item, StoredObject) and not item.spec]
         bodies: Mapping[UUID, str] = {}
         if objects_without_body and key.response_format.needs_body(key.kind):
@@ -93,6 +95,7 @@ class EventLines:
         return self._cache_chunk(key, Chunk(b"".join(lines), len(lines)))
 
     async def _encode_changes(self, key: ChunkKey, events: Sequence[Transition]) -> Chunk:
+        """Return the lines of the first events, as many as the limit on bodies allows."""
         specs = await self._read_specs(key, events)
         lines = []
         # There may be fewer specs than events; the remaining events are left for the next chunk.

@@ -73,6 +73,7 @@ def _is_enabled(call: Call, name: str) -> bool:
 
 
 def _non_negative_integer(call: Call, name: str) -> int:
+    """Return a query parameter, or 0 if it is missing or empty. Raises BadRequest unless it is a bigint."""
     value = call.query.get(name, "")
     if not value:
         return 0

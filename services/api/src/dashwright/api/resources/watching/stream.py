@@ -90,9 +90,13 @@ class Watch:
         self._policy = policy
         self._event_lines = event_lines
         self._view = view
+        #: Events that were read, but not sent yet.
         self._pending_events: list[Transition] = []
+        #: Reasons that were not handled yet.
         self._wake_reasons = WakeReason.NOTHING
+        #: None after all initial objects were sent, and for a watch without them.
         self._initial_chunks: AsyncIterator[bytes] | None = None
+        #: Resource versions of initial objects that are newer than their list, by name.
         self._sent_versions: Mapping[str, int] = _NO_VERSIONS
         self.has_sent_columns = False
         self._is_ended = False
@@ -116,6 +120,7 @@ class Watch:
         self._sent_versions = {**self._sent_versions, **versions}
 
     def __aiter__(self) -> AsyncIterator[bytes]:
+        # The feed cancels the task of a watcher that must not receive more.
         self._cursor.attach_task(asyncio.current_task())
         return self
 
@@ -186,6 +191,7 @@ class Watch:
         return is_requested and change.resource_version > self._sent_versions.get(change.name, 0)
 
     def _is_visible(self, name: str, state: ObjectState) -> bool:
+        """Return whether the watcher selects an object in a state, and may see it."""
         selection, kind = self._request.selection, self._request.target.kind
         if not selection.is_everything and not matches(selection, _labels_to_match(state, selection), name):
             return False

@@ -108,8 +108,8 @@ def managed_fields(
         field_manager = ownership.FieldManager(context.field_manager, kind.api_version(desired.version), format_time(timestamp))
         entries_before = parse_managed_fields(current_entries, desired.managed_fields)
         entries = ownership.update(tree_before, tree_after, entries_before, field_manager, set_list_paths)
-    # Unchanged entries are returned as stored, so that a write without effect does not change the row.
     new_entries: Sequence[ManagedFieldsEntry] = ownership.settle(entries, tree_after, set_list_paths)
+    # Unchanged entries are returned as stored, so that a write without effect does not change the row.
     return current_entries if is_same_ownership(new_entries, parse_managed_fields(current_entries)) else managed_fields_json(new_entries)
 
 

@@ -30,7 +30,7 @@ _HOST_CHANGED_WARNING: Final = "the {noun} was deleted because it belongs to ano
 
 
 def _normalize_signing_key(text: str) -> str:
-    """Return a private key in the form that its program requires. Raises ValueError, without the key, if it cannot sign."""
+    """Return an OpenPGP or SSH private key in the form that git signs with. Raises ValueError, without the key, if it cannot sign."""
     return openpgp.normalize_private_key(text) if openpgp.is_private_key(text) else normalize_private_key(text)
 
 
@@ -78,11 +78,11 @@ class TokenSealer:
     def seal(self, desired: DesiredObject, namespace: str, current: StoredObject | None) -> DesiredObject:
         """Return the desired object with its secrets sealed.
 
-        A sent secret replaces the stored one, unless they are equal. Otherwise, the stored secret is kept if the host
+        A sent secret replaces the stored one, unless they are equal. Without a sent secret, the stored one is kept if the host
         is unchanged and ``remove`` is not set.
 
         Raises Invalid for a sealed secret or a name other than the stored one, for a token that is sent twice, for a
-        malformed key, for a token with an SSH address, and for a key with any other address.
+        malformed key, for a token if the address is for SSH, and for a deploy key if it is not.
         """
         current_config = {} if current is None else git_config(read_json(current.spec))
         sent_secrets = {
