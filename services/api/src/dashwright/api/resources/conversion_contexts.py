@@ -57,8 +57,8 @@ class ConversionContexts:
         )
         panels = self._panels[namespace]
         context = ConversionContext(
-            DataSourceIndex(known_sources),
-            {name: orjson.loads(body) for name, body in panels.items()},
+            data_sources=DataSourceIndex(known_sources),
+            library_panels={name: orjson.loads(body) for name, body in panels.items()},
             fingerprint=repr((known_sources, panels)),
         )
         self._scope.set_context(namespace, context)

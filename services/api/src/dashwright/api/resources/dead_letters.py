@@ -40,12 +40,12 @@ def selector_of(selection: Selection, request: DeleteRequest | None = None) -> C
 class DeadLetterSource:
     """Dead letters, each in its state when its page is read."""
 
-    def __init__(self, database: Database, caller: Caller, selection: Selection, list_options: ListOptions, *, bodies: bool) -> None:
+    def __init__(self, database: Database, caller: Caller, selection: Selection, list_options: ListOptions, *, needs_bodies: bool) -> None:
         self._database = database
         self._caller = caller
         self._selection = selection
         self._exact_version = list_options.resource_version if list_options.is_exact else None
-        self._needs_bodies = bodies
+        self._needs_bodies = needs_bodies
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
         """Return a page of letters as they are now. Raises Gone if an older version is requested.

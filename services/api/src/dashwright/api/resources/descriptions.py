@@ -126,6 +126,7 @@ def object_model(kind: Kind) -> type[BaseModel]:
     # Clients see the rendered form of a kind that is stored in another form.
     spec: Any = kind.rendered_spec or kind.spec
     status: Any = kind.rendered_status or kind.status
+    # A request may omit the first three members, which its path determines.
     fields: dict[str, Any] = {
         "api_version": (str | None, Field(default=None, description="The group and version in which the object is written")),
         "kind": (str | None, Field(default=None, description=f"Always {kind.kind}")),

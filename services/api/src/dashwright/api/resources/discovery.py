@@ -67,7 +67,7 @@ def aggregated(kinds: Sequence[Kind], discovery_version: str) -> Document:
 
 
 def _group(kinds: Sequence[Kind], group: str) -> Document:
-    """Return a group with its versions, as lists of groups and the document of the group contain it."""
+    """Return a group with its versions: an item of the list of groups, or the content of the group's own document."""
     versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions_of(kinds, group)]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
@@ -96,7 +96,7 @@ def _resource_entries(kind: Kind) -> list[Document]:
 
 
 def _aggregated_versions(kinds: Sequence[Kind], group: str) -> list[Document]:
-    """Return the versions of a group with their resources. They are always current, because no other server has a part of them."""
+    """Return the versions of a group with their resources. They are always current, because this server itself provides them."""
     return [
         {
             "version": version,

@@ -146,7 +146,7 @@ class _ListWriter:
 
 async def _with_bodies(items: Sequence[StoredItem], sizes: Sequence[int], database: Database) -> Sequence[StoredItem]:
     """Return the objects with their bodies. Bodies that the query of the page left out are read now."""
-    # Such an object has a size, but an empty spec.
+    # An object whose body was left out has a size, but an empty spec.
     objects_without_body = [
         item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, StoredObject)
     ]

@@ -272,6 +272,7 @@ MAX_OWNER_REFERENCES: Final = 100
 """Limit on the owner references of one object."""
 
 _OWNER_REFERENCES: Final = "metadata.ownerReferences"
+# Members of an owner reference.
 _REQUIRED_STRINGS: Final = ("apiVersion", "kind", "name", "uid")
 _BOOLEANS: Final = ("controller", "blockOwnerDeletion")
 _OWNER_REFERENCE_MEMBERS: Final = (*_REQUIRED_STRINGS, *_BOOLEANS)

@@ -24,6 +24,7 @@ def document(description: Mapping[str, Any], kinds: Sequence[Kind], group: str, 
     }
     gvks = gvks_of_version(kinds, group, version)
     schemas = description["components"]["schemas"]
+    # All schemas of the version, even if no path refers to them, and those to which they or the paths refer.
     names = referenced_names(paths, schemas, *(name for name in gvks if name in schemas))
     return {
         "openapi": description["openapi"],
@@ -64,6 +65,7 @@ PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
 
 _ROOT: Final = "/apis/"
 _COLLECTION_ACTIONS: Final = {"get": "list", "post": "post", "delete": "deletecollection"}
+"""Actions on the path of a collection, by method. On other paths, the action is the method."""
 _METHOD_BY_VERB: Final = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
 _NAMESPACE_SEGMENTS: Final = ("namespaces", "{namespace}")
 _NAME_SEGMENT: Final = "{name}"
@@ -165,6 +167,7 @@ def _mark_open_objects(node: Any) -> Any:
     if marked.get("additionalProperties") in (True, {PRESERVE_UNKNOWN_FIELDS: True}):
         del marked["additionalProperties"]
         marked[PRESERVE_UNKNOWN_FIELDS] = True
+    # An empty schema permits any items.
     if isinstance(marked.get("items"), Mapping) and not marked["items"]:
         marked["items"] = {PRESERVE_UNKNOWN_FIELDS: True}
     # ``kubectl explain`` prints descriptions as plain text.

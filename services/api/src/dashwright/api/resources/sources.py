@@ -192,6 +192,7 @@ class JobSource:
         """Return a page of jobs as they are now. Raises Gone if an older version is requested."""
         last_name: str | None = "" if position is None else position.last_name
         selected_jobs: list[StoredJob] = []
+        # The first page that is read replaces both.
         version, remaining_items = 0, None
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
             # Every page except the last must have a job, so pages are read until a job matches.

@@ -207,8 +207,8 @@ class _StoredDeadLetters:
     async def list_source(
         self, kind: Kind, services: Services, call: Call, response_format: Format, list_options: ListOptions, selection: Selection
     ) -> ListSource:
-        caller, bodies = dead_letters.caller_of(call), response_format.needs_body(kind)
-        return dead_letters.DeadLetterSource(services.database, caller, selection, list_options, bodies=bodies)
+        caller, needs_bodies = dead_letters.caller_of(call), response_format.needs_body(kind)
+        return dead_letters.DeadLetterSource(services.database, caller, selection, list_options, needs_bodies=needs_bodies)
 
     def initial_source(
         self, kind: Kind, database: Database, namespace: str, selection: Selection, response_format: Format, view: AccessView

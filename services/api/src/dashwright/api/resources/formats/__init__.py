@@ -13,7 +13,15 @@ from dashwright.api.resources.formats.encoding import (
     object_response,
     resource_version_of,
 )
-from dashwright.api.resources.formats.negotiation import Format, IncludeObjectPolicy, Representation, format_of, read_apply_body, read_body
+from dashwright.api.resources.formats.negotiation import (
+    Format,
+    IncludeObjectPolicy,
+    Representation,
+    format_of,
+    media_type_of,
+    read_apply_body,
+    read_body,
+)
 
 __all__ = [
     "Format",
@@ -25,6 +33,7 @@ __all__ = [
     "encode",
     "encode_table",
     "format_of",
+    "media_type_of",
     "object_response",
     "read_apply_body",
     "read_body",

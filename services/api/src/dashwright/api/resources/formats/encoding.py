@@ -60,6 +60,7 @@ class ListEncoder:
         self._response_format = response_format
         self._kind = kind
         self._version = version
+        #: No item was encoded yet.
         self._is_empty = True
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:

@@ -25,7 +25,8 @@ _JSON_TYPES: Final = frozenset({"", JSON, "text/json", "application/x-www-form-u
 _YAML_TYPES: Final = frozenset({YAML, "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 _ANY_TYPES: Final = frozenset({"*/*", "application/*"})
-"""Media ranges that include JSON, which the response then has."""
+"""Media ranges for which the response is JSON, too."""
+
 _STATUS: Final = "status"
 _METADATA: Final = "metadata"
 _OFFERED_TYPES: Final = (
@@ -173,10 +174,15 @@ async def read_apply_body(call: Call) -> Any:
     return await run_in_thread_if_large(len(body), lambda: _parse(_parse_json_or_yaml, body))
 
 
+def media_type_of(call: Call) -> str:
+    """Return the media type of the body, in lower case and without parameters; empty if the request names none."""
+    # A content type has the syntax of an ``Accept`` header with a single media range.
+    return next(ranges(call.headers.get("Content-Type", ""))).name
+
+
 def _parser_of(call: Call) -> Callable[[str], Any]:
     """Return the parser for the media type of the body. Raises UnsupportedMediaType for an unknown type."""
-    # A content type has the syntax of a list with a single media range.
-    media_type = next(ranges(call.headers.get("Content-Type", ""))).name
+    media_type = media_type_of(call)
     if media_type in _YAML_TYPES:
         return read_yaml
     if media_type in _JSON_TYPES:

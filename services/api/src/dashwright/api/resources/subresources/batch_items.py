@@ -6,11 +6,11 @@ from dashwright.api.batches.upload import UploadOptions
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
-from dashwright.api.resources import descriptions, options
+from dashwright.api.resources import descriptions, formats, options
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
 from dashwright.common.errors import UnsupportedMediaType
-from dashwright.common.media import NDJSON, ranges
+from dashwright.common.media import NDJSON
 from dashwright.common.models.batch import BatchItem, ItemVerdict
 
 _LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl", "application/x-jsonlines"})
@@ -37,7 +37,7 @@ def operation(target: Target) -> Operation:
 
 async def submit(target: Target, services: Services, call: Call) -> Response:
     """Add the items in the body to the batch, and respond with one line for each."""
-    media_type = next(ranges(call.headers.get("Content-Type", ""))).name
+    media_type = formats.media_type_of(call)
     if media_type not in _LINE_TYPES | _UNNAMED_TYPES:
         raise UnsupportedMediaType(f"the body is of type {media_type[:80]!r}, which is not supported; send {NDJSON}, one item in each line")
     upload_options = UploadOptions(closes=call.query_flag("close"), dry_run=options.is_dry_run(call))

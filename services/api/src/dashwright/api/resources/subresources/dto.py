@@ -80,6 +80,7 @@ def access_of(view: AccessView, caller: Identity, stored_object: StoredObject, *
 
 
 def _annotation_actions(is_allowed: Callable[[str], bool]) -> AnnotationActions:
+    """Return what the caller may do with annotations. ``is_allowed`` returns whether an action is permitted."""
     return AnnotationActions(
         can_add=is_allowed("annotations:create"), can_edit=is_allowed("annotations:write"), can_delete=is_allowed("annotations:delete")
     )

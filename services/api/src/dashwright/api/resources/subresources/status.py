@@ -60,7 +60,7 @@ async def patch(target: Target, services: Services, call: Call) -> Response:
     response_format = formats.format_of(call)
     apply_patch = patch_of(call)
     context, body = options.write_context(call, subresource="status"), await call.body()
-    # The body is parsed for each attempt, because the application of a patch changes the parsed tree.
+    # The body is parsed when it is applied, because the application of a patch changes the parsed tree.
     change = partial(objects.patched_status, lambda tree: apply_patch(tree, objects.parse_tree(body)), target.version)
     result = await services.writer.update_status(kind, call.parameters["namespace"], call.parameters["name"], change, context)
     return formats.object_response(response_format, kind, target.version, result.stored_object)

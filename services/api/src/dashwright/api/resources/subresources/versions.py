@@ -49,6 +49,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     before = history.previous_generation(call)
     dashboard, _ = await read_object(target.kind, services, call)
     async with services.database.connection() as connection:
+        # One more version than requested shows whether there is a next page.
         versions = await histories.versions(connection, dashboard.uid, before=before, limit=limit + 1)
     version_list = DashboardVersionList(
         kind="DashboardVersionList",

@@ -27,5 +27,6 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     """Respond with the object that the path names."""
     response_format, kind = formats.format_of(call), target.kind
     item = await storage_of(kind).get(kind, services, call)
+    # Without a conversion between versions, even a large object is encoded fast.
     converted_size = len(item.spec) if kind.versioning is not None and isinstance(item, StoredObject) else 0
     return await run_in_thread_if_large(converted_size, partial(formats.object_response, response_format, kind, target.version, item))

@@ -16,7 +16,6 @@ from dashwright.api.resources.writing import field_owners, patches
 from dashwright.api.resources.writing.desired_object import MODIFIED_MESSAGE
 from dashwright.common.errors import AlreadyExists, Conflict, NotFound, UnsupportedMediaType
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.media import ranges
 
 _MAX_ATTEMPTS: Final = 5
 """Limit on the attempts of an apply to update the object, or else create it."""
@@ -36,7 +35,7 @@ def operation(target: Target) -> Operation:
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Patch the object and respond with the result."""
-    if _media_type_of(call) == patches.APPLY_PATCH:
+    if formats.media_type_of(call) == patches.APPLY_PATCH:
         return await _apply(target, services, call)
     kind = target.kind
     namespace = call.parameters["namespace"]
@@ -55,15 +54,11 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
 
 def patch_of(call: Call) -> patches.Patch:
     """Return the patch function for the media type of the body. Raises UnsupportedMediaType for an unknown type."""
-    media_type = _media_type_of(call)
+    media_type = formats.media_type_of(call)
     if media_type not in patches.PATCH_BY_MEDIA_TYPE:
         media_types = ", ".join((*patches.PATCH_BY_MEDIA_TYPE, patches.APPLY_PATCH))
         raise UnsupportedMediaType(f"the body of the request was in an unknown format - accepted media types include: {media_types}")
     return patches.PATCH_BY_MEDIA_TYPE[media_type]
-
-
-def _media_type_of(call: Call) -> str:
-    return next(ranges(call.headers.get("Content-Type", ""))).name
 
 
 async def _apply(target: Target, services: Services, call: Call) -> Response:

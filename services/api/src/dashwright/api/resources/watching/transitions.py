@@ -54,7 +54,7 @@ def transition_of(change: Change, is_visible_state: Callable[[ObjectState], bool
 
     An object that becomes visible is ADDED. An object that becomes invisible is DELETED, with its last visible state.
     """
-    # Jobs have no old state, and no job becomes visible or invisible by a change.
+    # A job has no old state: its visibility does not change, so that of the new state is the same.
     old_state = None if change.type == "ADDED" else change.old or change.state
     is_visible = change.type != "DELETED" and is_visible_state(change.state)
     was_visible = old_state is not None and is_visible_state(old_state)

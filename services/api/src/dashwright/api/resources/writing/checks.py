@@ -60,7 +60,8 @@ def check_caller_permissions(write: resources.Write, current: StoredObject | Non
         batch_items.require_permissions({item.get("kind", DEFAULT_ITEM_KIND) for item in items}, caller)
     if bypasses_rules(caller):
         return
-    manager, current_manager = write.annotations.get(MANAGED_BY), None if current is None else annotations_of(current).get(MANAGED_BY)
+    manager = write.annotations.get(MANAGED_BY)
+    current_manager = None if current is None else annotations_of(current).get(MANAGED_BY)
     if manager is not None and manager not in (current_manager, *CALLER_TOOLS):
         message = f'{MANAGED_BY}: only an Admin may set "{manager[:100]}"; use one of {", ".join(sorted(CALLER_TOOLS))}, or leave it out'
         raise Forbidden(message)

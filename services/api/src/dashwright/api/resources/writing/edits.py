@@ -138,17 +138,14 @@ def trial_write(stored_object: StoredObject, write: Write) -> Write:
     if list(write.owner_references) != (stored_metadata.get("ownerReferences") or []):
         raise _not_in_file_error(stored_object, "metadata.ownerReferences")
     current_annotations = stored_metadata.get("annotations") or {}
-    kept_annotations = {
-        key: value for key, value in current_annotations.items() if key in SET_BY_MANAGER or key == LAST_APPLIED_CONFIGURATION
-    }
-    sent_annotations = {
-        key: value for key, value in write.annotations.items() if key not in SET_BY_MANAGER and key != LAST_APPLIED_CONFIGURATION
-    }
+    kept_keys = {*SET_BY_MANAGER, LAST_APPLIED_CONFIGURATION}
+    kept_annotations = {key: value for key, value in current_annotations.items() if key in kept_keys}
+    sent_annotations = {key: value for key, value in write.annotations.items() if key not in kept_keys}
     return replace(write, annotations={**sent_annotations, **kept_annotations}, managed_fields=stored_metadata.get("managedFields", []))
 
 
 def check_manager(stored_object: StoredObject, annotations: Mapping[str, str]) -> None:
-    """Raise Forbidden if ``annotations`` have another manager than the object."""
+    """Raise Forbidden if ``annotations`` name another manager than that of the object. They need not name a manager."""
     current_annotations = metadata.annotations_of(stored_object)
     if any(
         annotations.get(key, current_annotations[key]) != current_annotations[key]

@@ -24,6 +24,7 @@ from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.stores.resources import StoredObject
 
 Secure = TypeVar("Secure", bound=ApiModel)
+"""The model of the member ``secure`` of a kind."""
 
 _HOST_CHANGED_WARNING: Final = "the {noun} was deleted because it belongs to another host; send secure.{member}.create again"
 """Warning that a secret was deleted because the host changed: a secret is never used at a host that it was not created for."""
@@ -44,6 +45,7 @@ class _Credential:
     sealed_member: str
     #: Attribute of that member in the model.
     attribute: str
+    #: The name of the secret in messages.
     noun: str
     #: Returns the record that the sealed secret is bound to, by namespace and name.
     owner: Callable[[str, str], str]

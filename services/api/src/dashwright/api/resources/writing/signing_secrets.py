@@ -31,7 +31,7 @@ class SigningSecrets:
         secret_field: str,
         owner: str,
     ) -> dict[str, Any]:
-        """Return a webhook with its secret sealed. ``current`` is the stored webhook, empty for a new one.
+        """Return a webhook with its secret sealed for ``owner``, the record that has it. ``current`` is the stored webhook, or empty.
 
         A sent secret replaces the stored one, unless it is equal. Without a sent secret the stored one is kept as long as the scheme, host
         and port are the same and it is not removed. Raises Invalid, with ``field`` or ``secret_field``, for a faulty secret.
