@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+#: The id of the user and the group *nobody*.
 _NOBODY = 65534
 
 _CLONE_NEWUSER = 0x10000000
@@ -50,6 +51,7 @@ _ENOSYS = 38
 # Instructions of the packet filter language, and results of a filter, from linux/bpf_common.h and linux/seccomp.h.
 _LOAD, _JUMP_IF_EQUAL, _JUMP_IF_SET, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_INSTRUCTION_BYTES = 8
 # Offsets of the call's number, the architecture and the first argument in the struct seccomp_data.
 _CALL_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENT_OFFSET = 0, 4, 16
 
@@ -66,17 +68,17 @@ class _Machine(NamedTuple):
     denied_calls: Sequence[int]  #: System calls that are refused with any arguments.
 
 
-# In this order: sockets; new programs and other processes; mounts and namespaces; kernel interfaces;
-# attributes of files, which Landlock does not cover; message queues and shared memory; watching files.
+# The denied calls are, in this order: sockets; new programs and other processes; mounts and namespaces; kernel
+# interfaces; attributes of files, which Landlock does not cover; message queues and shared memory; watching files.
 _MACHINES = {
     "x86_64": _Machine(
-        0xC000003E,
-        317,
-        56,
-        435,
-        234,
-        302,
-        (
+        architecture=0xC000003E,
+        seccomp=317,
+        clone=56,
+        clone3=435,
+        tgkill=234,
+        prlimit64=302,
+        denied_calls=(
             *(41, 42, 43, 44, 46, 49, 50, 53, 288, 307),
             *(57, 58, 59, 322, 62, 200, 129, 297, 101, 310, 311, 312, 424, 434, 438, 440, 141),
             *(155, 161, 165, 166, 272, 308, 303, 304, 428, 429, 430, 431, 432, 433, 442),
@@ -87,13 +89,13 @@ _MACHINES = {
         ),
     ),
     "aarch64": _Machine(
-        0xC00000B7,
-        277,
-        220,
-        435,
-        131,
-        261,
-        (
+        architecture=0xC00000B7,
+        seccomp=277,
+        clone=220,
+        clone3=435,
+        tgkill=131,
+        prlimit64=261,
+        denied_calls=(
             *(198, 199, 200, 201, 202, 203, 206, 211, 242, 269),
             *(221, 281, 129, 130, 138, 240, 117, 270, 271, 272, 424, 434, 438, 440, 140),
             *(39, 40, 41, 51, 97, 268, 264, 265, 428, 429, 430, 431, 432, 433, 442),
@@ -123,16 +125,18 @@ def drop_privileges(parent: int) -> None:
         libc = ctypes.CDLL(None)
         if os.geteuid() == 0:
             libc.unshare(_CLONE_NEWNET)
-            # Without the capability to change its user, root has only the rights of its container.
+            # A container may deny root the change of its user. That root has only the rights of the container.
             with contextlib.suppress(PermissionError):
                 os.setgroups([])
                 os.setresgid(_NOBODY, _NOBODY, _NOBODY)
                 os.setresuid(_NOBODY, _NOBODY, _NOBODY)
         else:
+            # Only in a user namespace of its own may an ordinary user create a network namespace.
             libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
         # After the change of user, which resets the signal for the end of the parent.
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    # A parent that ended before prctl was called sends no signal.
     if os.getppid() != parent:
         os._exit(1)
 
@@ -148,8 +152,9 @@ def restrict_files(readable: Sequence[str] = ()) -> int:
     version = int(libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_CREATE_RULESET_VERSION))
     if version < 1:
         return 0
-    rights = (1 << _LANDLOCK_FILE_RIGHTS.get(version, max(_LANDLOCK_FILE_RIGHTS.values()))) - 1
-    restrictions = [rights]
+    file_right_count = _LANDLOCK_FILE_RIGHTS.get(version, max(_LANDLOCK_FILE_RIGHTS.values()))
+    # A bit for each right. The kernel refuses bits that its version does not have.
+    restrictions = [(1 << file_right_count) - 1]
     if version >= 4:
         restrictions.append(_LANDLOCK_TCP)
     if version >= 6:
@@ -173,7 +178,9 @@ def _permit(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             rights = _LANDLOCK_READ_FILE | (_LANDLOCK_READ_DIR if stat.S_ISDIR(os.fstat(descriptor).st_mode) else 0)
-            libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _LANDLOCK_RULE_PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
+            # The packed struct landlock_path_beneath_attr of linux/landlock.h.
+            attributes = struct.pack("=Qi", rights, descriptor)
+            libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _LANDLOCK_RULE_PATH_BENEATH, attributes, 0)
         finally:
             os.close(descriptor)
 
@@ -188,7 +195,8 @@ def restrict_system_calls() -> bool:
         return False
     code = _filter(machine, os.getpid())
     buffer = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("HP", len(code) // 8, ctypes.addressof(buffer))
+    # The struct sock_fprog of linux/filter.h: the number of instructions and their address.
+    program = struct.pack("HP", len(code) // _INSTRUCTION_BYTES, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
     return int(libc.syscall(machine.seccomp, _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_TSYNC, program)) == 0
 
@@ -227,7 +235,7 @@ def _filter(machine: _Machine, pid: int) -> bytes:
         (_JUMP_IF_EQUAL, 0, 1, pid),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, refuse),
-        # The process may read and lower its own limits.
+        # The process may read and lower its own limits. It names itself by its id or by 0.
         (_JUMP_IF_EQUAL, 0, 5, machine.prlimit64),
         (_LOAD, 0, 0, _ARGUMENT_OFFSET),
         (_JUMP_IF_EQUAL, 1, 0, 0),

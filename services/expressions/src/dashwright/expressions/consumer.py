@@ -92,6 +92,7 @@ class QueryConsumer:
             if remaining_seconds <= 0:
                 raise DeadlineExceeded("the caller's deadline passed before the query was begun; try again, or with a longer deadline")
             reply = await queries.respond(request.body, context, self._settings, remaining_seconds, memory)
+            # A body in chunks is encoded while it is sent, and uses the slot and the memory until then.
             if not isinstance(reply.body, bytes):
                 reply = replace(reply, body=_close_after(reply.body, stack.pop_all()))
         milliseconds = _milliseconds(perf_counter() - start)
@@ -111,20 +112,23 @@ def _milliseconds(seconds: float) -> float:
 
 
 def query_settings(settings: Settings, sources: SourceResolver | None = None) -> queries.QuerySettings:
-    """Return the settings of queries. Each limit is the setting of its name; sql statements depend on a feature.
+    """Return the settings of queries. Each limit is the setting of the same name; SQL statements need a feature.
 
     The default of ``sources`` has the built-in sources only. The caller closes the result.
     """
+    # Deadline and memory are not settings, but belong to each request.
     limit_settings = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name not in ("deadline", "memory")}
     limits = Limits(**limit_settings)
     cache = QueryCache(max_bytes=settings.query_cache_bytes, seconds=settings.query_cache_seconds)
+    # Without a cache of results, options are not cached either.
+    option_seconds = settings.query_cache_seconds if settings.query_cache_bytes else 0
     sql = SqlEngine(limits, slots=settings.sql_slots) if SQL_FEATURE in settings.features else None
     return queries.QuerySettings(
         limits,
         settings.evaluation_seconds,
         sources=sources or SourceRegistry(),
         cache=cache,
-        options=OptionCache(seconds=settings.query_cache_seconds if settings.query_cache_bytes else 0),
+        options=OptionCache(seconds=option_seconds),
         sql=sql,
         memory=MemoryBudget(settings.query_bytes, HeapTrimmer().trim_after),
         threads=ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="evaluation"),

@@ -67,7 +67,8 @@ def _values_of(
     request: Request, query_results: Mapping[str, Result], tables: Mapping[str, Table], fetched: FetchedResults, limits: Limits
 ) -> dict[str, Values | DashwrightError]:
     """Return the values or errors of the queries that expressions read, and the errors of those that SQL selects from."""
-    read_as_values = _inputs(request, of_tables=False) | (_inputs(request, of_tables=True) - tables.keys())
+    failed_tables = _inputs(request, of_tables=True) - tables.keys()
+    read_as_values = _inputs(request, of_tables=False) | failed_tables
     return {
         ref_id: _read_values(ref_id, fetched.types.get(ref_id, ""), result, limits)
         for ref_id, result in query_results.items()
@@ -92,6 +93,7 @@ def _with_assertion(node: Node, result: Result) -> Result:
 
 
 def _read_values(ref_id: str, source_type: str, result: Result, limits: Limits) -> Values | DashwrightError:
+    """Return the values in the frames of a query, or the error of the query or of reading its frames."""
     if result.error:
         return result.error
     try:
@@ -106,7 +108,7 @@ def _read_values(ref_id: str, source_type: str, result: Result, limits: Limits) 
 
 
 def _source_result(ref_id: str, result: Result, values: Values | DashwrightError | None) -> Result:
-    """Return the result of a query, with the error if its frames could not be read as values."""
+    """Return the result of a query with its refId on each frame, and with the error if its frames could not be read as values."""
     frames = result.frames
     if isinstance(frames, FrameSet):
         frames = frames.with_ref_id(ref_id)
@@ -118,6 +120,7 @@ def _source_result(ref_id: str, result: Result, values: Values | DashwrightError
 def _expression_result(ref_id: str, outcome: Outcome | DashwrightError) -> Result:
     if isinstance(outcome, DashwrightError):
         return Result(error=outcome)
+    # The frames contain the warnings as notices of the first frame.
     frames = frames_of(outcome, ref_id)
     return Result(frames, warnings=() if frames else outcome.warnings)
 
@@ -192,6 +195,7 @@ def _value_summary(values: Values | Table | DashwrightError | None) -> dict[str,
     if values is None:
         return {}
     if isinstance(values, DashwrightError):
+        # Messages of internal errors are for the logs only.
         return {"error": values.message if values.status < 500 else values.message_id}
     items, points = size_of(values)
     return {"type": values.type_name, "items": items, "points": points}

@@ -65,7 +65,7 @@ async def cancel_at(deadline: Deadline) -> AsyncIterator[None]:
     except TimeoutError:
         if not scope.expired():
             raise
-        # asyncio may cancel the block slightly before the deadline.
+        # asyncio may cancel the block slightly before the deadline, when ``check`` would not raise yet.
         deadline.expire()
         deadline.check()
 
@@ -111,6 +111,7 @@ class _QueryBatch:
             _check_size(frames, self._limits)
             self._limits.memory.reserve(bytes_of_frames(frames))
         except TooManyRequests as error:
+            # The whole request fails with this error, so it does not name the query.
             return Result(error=error)
         except DashwrightError as error:
             return Result(error=_query_error(query, visible_error(self._context, data_source.record, error)))
@@ -119,6 +120,7 @@ class _QueryBatch:
     async def _frames(self, query: SourceQuery, data_source: DataSource) -> Sequence[Frame]:
         time_range = self._request.time_ranges[query.ref_id]
         record = data_source.record
+        # Results of built-in sources are never cached.
         if record is None:
             with self._limits.memory.nested() as memory:
                 return await data_source.source.query(query, time_range, replace(self._limits, memory=memory))

@@ -29,6 +29,7 @@ async def health(body: bytes, context: QueryContext, limits: Limits, sources: So
     if isinstance(data_source, BadRequest | Forbidden):
         raise data_source
     try:
+        # The data source exists, but its type or its secrets cannot be used: it is unhealthy.
         if isinstance(data_source, DashwrightError):
             raise data_source
         async with cancel_at(limits.deadline):

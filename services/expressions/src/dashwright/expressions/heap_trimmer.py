@@ -10,14 +10,14 @@ _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 
 #: Blocks of this size have a mapping of their own, which is returned when they are freed. By default, glibc raises this size to up to
-#: 32 MB, and keeps freed blocks between blocks in use. With 1 MB, page faults cost a third more processor time.
+#: 32 MB, and keeps freed blocks between blocks in use. With 1 MB instead of 8, page faults cost a third more processor time.
 _MIN_MAPPED_BYTES: Final = 8 * 1024 * 1024
 
 #: Free bytes at the end of the heap that are kept. By default, glibc would keep 128 KB once the size above is set, which causes page
 #: faults as well.
 _MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 
-#: Bytes of a request after which the heap is trimmed; smaller amounts are soon used again.
+#: Peak bytes of a request after which the heap is trimmed; smaller amounts are soon used again.
 _MIN_PEAK_BYTES: Final = 8 * 1024 * 1024
 
 #: The delay of a trim in seconds, after which the results of the request are discarded. Requests that end within it share one trim.
@@ -51,5 +51,5 @@ class HeapTrimmer:
         assert self._trim is not None
         # The executor refuses work while the loop is being closed. The process then ends with its heap.
         with suppress(RuntimeError):
-            # No bytes are left at the top of the heap.
+            # The argument 0 of ``malloc_trim`` keeps no free bytes at the end of the heap.
             asyncio.get_running_loop().run_in_executor(None, self._trim, 0)

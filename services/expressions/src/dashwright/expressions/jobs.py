@@ -41,6 +41,7 @@ class EvaluationRunner:
         """Evaluate the panel of a job, store the frames and return the job's status."""
         spec = EvaluationSpec.model_validate_json(job.spec)
         # The rights of the submitter are not known in a job, so its errors never contain the address of a data source.
+        # No organization has the id 0, so a job in another namespace reads no data source.
         context = QueryContext(endpoint=QueryEndpoint.PANEL, org_id=org_of(job.namespace) or 0, readable=frozenset())
         with self._settings.memory.reservation(context.org_id) as memory:
             evaluation = await evaluate(orjson.dumps(panel_request(spec)), context, self._settings, memory)

@@ -114,10 +114,12 @@ async def respond(
         if context.endpoint is QueryEndpoint.VALIDATIONS:
             return _count_reply(_create_reply(200, media.NDJSON, await _validate_lines(body, context, settings, limits)))
         if context.endpoint is QueryEndpoint.HEALTH:
+            # Not counted, because a health check is not a query.
             status, health_body = await health(body, context, limits, settings.sources)
             return _create_reply(status, media.JSON, health_body)
         evaluation = await _evaluate(body, context, settings, limits)
     except TooManyRequests:
+        # The RPC server replies with the error, which says when to try again.
         raise
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
@@ -157,6 +159,7 @@ def _limits(settings: QuerySettings, deadline: Deadline, memory: Reservation | N
 
 
 async def _evaluate(body: bytes, context: QueryContext, settings: QuerySettings, limits: Limits) -> Evaluation:
+    """Return the results of a request: parse it, fetch its queries, evaluate its expressions, and transform if it requests that."""
     in_thread = _is_slow_to_parse(body)
     limits.memory.reserve(_MEMORY_PER_BODY_BYTE * len(body))
     parse = partial(parse_request, body, context, settings.clock.now(), limits, settings.sql)
@@ -213,6 +216,7 @@ async def _run(
     if not in_thread:
         return function()
     try:
+        # With the context, log events of the thread have the trace id of the request.
         return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, function)
     except asyncio.CancelledError:
         limits.deadline.expire()
@@ -238,6 +242,7 @@ def _is_brief(request: Request, fetched: FetchedResults) -> bool:
 
 def _is_brief_set(frames: Sequence[Frame]) -> bool:
     """Return whether there are few items with few points."""
+    # Only a FrameSet has the number of its items without reading the frames.
     if not isinstance(frames, FrameSet):
         return len(frames) <= 1 and all(map(_is_one_brief_item, frames))
     items, points = size_of(frames.values)
@@ -246,6 +251,7 @@ def _is_brief_set(frames: Sequence[Frame]) -> bool:
 
 def _is_one_brief_item(frame: Frame) -> bool:
     """Return whether the frame is at most one item, which is a short series or one row."""
+    # Each value field is an item, and without a time field also each row.
     if frame.row_count > _MAX_POINTS_ON_LOOP or len(frame.fields) > 2:
         return False
     starts_with_time = [field.type for field in frame.fields[:1]] == [FieldType.TIME]

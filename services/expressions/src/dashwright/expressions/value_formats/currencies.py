@@ -18,15 +18,17 @@ def amount(symbol: str, *, is_suffix: bool = False) -> ValueFormat:
         sign = "-" if value < 0 else ""
         if not is_suffix:
             return FormattedValue(number.text, sign + symbol, number.suffix)
+        # As in Grafana, NaN and infinity have a symbol only before them.
         return FormattedValue(number.text, sign, number.suffix + symbol if math.isfinite(value) else "")
 
     return format_amount
 
 
 def full_amount(symbol: str, *, is_suffix: bool = False) -> ValueFormat:
-    """Return the format of amounts with all of their digits, such as *$1,500*."""
+    """Return the format of amounts with all of their digits before the decimal point, such as *$1,500*."""
 
     def format_amount(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
+        # By default, Grafana shows at most one decimal.
         text = grouped_text(value, 1) if decimals is None else grouped_text(value, decimals, decimals)
         return FormattedValue(text, suffix=symbol) if is_suffix else FormattedValue(text, prefix=symbol)
 

@@ -57,8 +57,10 @@ def _rates() -> Iterator[tuple[str, ValueFormat]]:
 
 def _computation() -> Iterator[tuple[str, ValueFormat]]:
     """Yield the units of floating-point operations, and the rates of hashes."""
-    for power, letter in enumerate(("", "m", "g", "t", "p", "e", "z", "y")):
-        yield f"{letter}flops", si("FLOPS", power + bool(letter))
+    yield "flops", si("FLOPS")
+    # Grafana has no unit of kiloflops, so the letters begin at the second power of 1000.
+    for power, letter in enumerate("mgtpezy", 2):
+        yield f"{letter}flops", si("FLOPS", power)
     for power, letter in enumerate(("", "K", "M", "G", "T", "P", "E")):
         yield f"{letter}Hs", si("H/s", power)
 

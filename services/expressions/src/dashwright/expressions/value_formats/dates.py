@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
-from dashwright.expressions.value_formats.moment import LocalTime, format_date, local_time
+from dashwright.expressions.value_formats.moment import CYCLE_DAYS, CYCLE_YEARS, LocalTime, format_date, local_time
 
 ISO: Final = "YYYY-MM-DD HH:mm:ss"
 US: Final = "MM/DD/YYYY h:mm:ss a"
@@ -15,6 +15,7 @@ LOCAL: Final = "MM/DD/YYYY, hh:mm:ss\u202fA"
 _MILLISECONDS: Final = ".SSS"
 _DEFAULT: Final = "YYYY-MM-DD[T]HH:mm:ss"
 _INVALID: Final = FormattedValue("Invalid date")
+_CYCLE_MONTHS: Final = CYCLE_YEARS * 12
 
 
 def date(pattern: str, pattern_of_today: str = "") -> ValueFormat:
@@ -25,6 +26,7 @@ def date(pattern: str, pattern_of_today: str = "") -> ValueFormat:
         if time is None:
             return _INVALID
         is_today = pattern_of_today and not time.cycles and time.time.date() == context.current_time.date()
+        # As in Moment.js, the default ends with the offset, which is *Z* for UTC.
         offset = "Z" if time.time.utcoffset() else "[Z]"
         return FormattedValue(format_date(time, (pattern_of_today if is_today else pattern) or _DEFAULT + offset))
 
@@ -32,7 +34,7 @@ def date(pattern: str, pattern_of_today: str = "") -> ValueFormat:
 
 
 def system_date() -> ValueFormat:
-    """Return the format of times that have no configured one."""
+    """Return the format of times that have no unit of their own."""
 
     def format_time(value: float, _decimals: int | None, context: DateContext) -> FormattedValue:
         time = local_time(value, context.zone)
@@ -57,13 +59,13 @@ def relative_date() -> ValueFormat:
 
 
 def _distance(start: LocalTime, end: LocalTime) -> str:
-    """Return the length of time between two times, rounded."""
+    """Return the length of time between two times in words, rounded to the unit that Moment.js chooses."""
     months, days = _months_and_days(start, end)
-    # As in Moment.js, 4,800 months have 146,097 days.
-    all_days = round(months * 146097 / 4800) + days
+    # As in Moment.js, a month has the average length of those of a cycle.
+    all_days = round(months * CYCLE_DAYS / _CYCLE_MONTHS) + days
     seconds = _half_up(all_days * 86_400)
     minutes, hours = _half_up(all_days * 1440), _half_up(all_days * 24)
-    all_months = months + days * 4800 / 146097
+    all_months = months + days * _CYCLE_MONTHS / CYCLE_DAYS
     if seconds <= 44:
         return "a few seconds"
     # Each count is used if it is below the number after it.
@@ -81,14 +83,15 @@ def _distance(start: LocalTime, end: LocalTime) -> str:
 def _months_and_days(start: LocalTime, end: LocalTime) -> tuple[int, float]:
     """Return the whole months between two times, and the days that remain."""
     months = (end.time.year - start.time.year) * 12 + end.time.month - start.time.month
-    moved = _months_later(start.time, months)
-    if moved > end.time:
+    end_of_months = _months_later(start.time, months)
+    if end_of_months > end.time:
         months -= 1
-        moved = _months_later(start.time, months)
-    return months + (end.year - end.time.year - start.year + start.time.year) * 12, (end.time - moved) / timedelta(days=1)
+        end_of_months = _months_later(start.time, months)
+    return months + (end.cycles - start.cycles) * _CYCLE_MONTHS, (end.time - end_of_months) / timedelta(days=1)
 
 
 def _months_later(time: datetime, months: int) -> datetime:
+    """Return the same day in a later month, or the month's last day if it is shorter."""
     year, month = divmod(time.year * 12 + time.month - 1 + months, 12)
     _, last_day = monthrange(year, month + 1)
     return time.replace(year=year, month=month + 1, day=min(time.day, last_day))

@@ -12,6 +12,7 @@ _SECOND: Final = 1_000
 _MINUTE: Final = 60_000
 _HOUR: Final = 3_600_000
 _DAY: Final = 86_400_000
+#: The units of durations and their lengths, as in Grafana.
 _WORDS: Final = (
     ("year", 365 * _DAY),
     ("month", 30 * _DAY),
@@ -47,6 +48,7 @@ def words(milliseconds: int, unit: str) -> ValueFormat:
 
 
 def _parts(duration: float, limit: int) -> list[str]:
+    """Return a duration in milliseconds as at most ``limit`` counts of units, such as *1 hour* and *5 minutes*."""
     parts: list[str] = []
     for name, size in _WORDS:
         count = math.floor(duration / size)
@@ -57,7 +59,7 @@ def _parts(duration: float, limit: int) -> list[str]:
 
 
 def clock_of_seconds(*, with_days: bool) -> ValueFormat:
-    """Return the format of seconds as *HH:MM:SS*, after a number of days if there are ``with_days``."""
+    """Return the format of seconds as *HH:MM:SS*, after the number of days if ``with_days``."""
 
     def format_clock(value: float, _decimals: int | None, _context: DateContext) -> FormattedValue:
         suffix = _AGO if value < 0 else ""
@@ -65,7 +67,7 @@ def clock_of_seconds(*, with_days: bool) -> ValueFormat:
             return FormattedValue("NaN" if math.isnan(value) else "Infinity", suffix=suffix)
         all_seconds = float(math.floor(abs(value)))
         days = float(math.floor(all_seconds / 86_400)) if with_days else 0
-        # Beyond whole numbers of floats, the product may be larger than the value.
+        # Above 2**53, the rounded product may be larger than the value.
         all_seconds = abs(all_seconds - days * 24 * 3600)
         hours, minutes, seconds = float(math.floor(all_seconds / 3600)), math.floor(all_seconds % 3600 / 60), math.floor(all_seconds % 60)
         clock = f"{shortest_text(hours):0>2}:{minutes:02}:{seconds:02}"
@@ -82,6 +84,7 @@ def stopwatch(milliseconds: int) -> ValueFormat:
 
     def format_stopwatch(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
         duration = value * milliseconds
+        # This comparison is also false for NaN.
         if not abs(duration) <= MAX_DATE:
             return FormattedValue(_beyond_dates(duration, decimals))
         all_milliseconds = math.floor(duration) if duration >= 0 else math.ceil(duration)
@@ -90,6 +93,7 @@ def stopwatch(milliseconds: int) -> ValueFormat:
         parts = [f"{hours}h", f"{minutes:02}m", f"{seconds:02}s", f"{milliseconds_of_second:03}ms"]
         if duration < _SECOND:
             return FormattedValue(parts[-1])
+        # The index of the largest unit that the duration fills.
         first = 2 if duration < _MINUTE else 1 if duration < _HOUR else 0
         last = len(parts) if decimals is None else first + max(decimals, 0) + 1
         return FormattedValue(":".join(parts[first:last]))

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 #: The calendar repeats after this many years, on the same days of the week.
-_CYCLE_YEARS: Final = 400
-_CYCLE_MILLISECONDS: Final = 146_097 * 86_400_000
+CYCLE_YEARS: Final = 400
+CYCLE_DAYS: Final = 146_097
+_CYCLE_MILLISECONDS: Final = CYCLE_DAYS * 86_400_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: The times in milliseconds that ``datetime`` has in any time zone: the years 2 to 9998.
 _FIRST_MILLISECOND: Final = -62_104_060_800_000
@@ -29,7 +30,7 @@ class LocalTime:
     @property
     def year(self) -> int:
         """The year. The year 0 is before the year 1."""
-        return self.time.year + self.cycles * _CYCLE_YEARS
+        return self.time.year + self.cycles * CYCLE_YEARS
 
     @property
     def milliseconds(self) -> int:
@@ -39,6 +40,7 @@ class LocalTime:
 
 def local_time(milliseconds: float, zone: tzinfo) -> LocalTime | None:
     """Return the time of milliseconds since 1970 in a zone, or None if JavaScript has no such date."""
+    # This comparison is also false for NaN.
     if not abs(milliseconds) <= MAX_DATE:
         return None
     milliseconds_of_cycle, cycles = math.trunc(milliseconds), 0
@@ -73,6 +75,7 @@ def _day_of_year(time: datetime) -> int:
     return time.timetuple().tm_yday
 
 
+#: The texts of the tokens that do not depend on the year.
 _TOKENS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "Q": lambda time: str(_quarter(time)),
     "Qo": lambda time: _ordinal(_quarter(time)),
@@ -138,18 +141,19 @@ def _year_of_era(time: LocalTime) -> int:
 
 
 def _era(after: str, before: str) -> Callable[[LocalTime], str]:
+    """Return the text of a token of eras: ``after`` from the year 1 on, and ``before`` for earlier years."""
     return lambda time: after if time.year > 0 else before
 
 
 def _year_of_iso_week(time: LocalTime) -> int:
-    return time.year - time.time.year + time.time.isocalendar().year
+    return time.cycles * CYCLE_YEARS + time.time.isocalendar().year
 
 
 def _year_of_week(time: LocalTime) -> int:
-    return time.year - time.time.year + _local_week(time.time)[0]
+    return time.cycles * CYCLE_YEARS + _local_week(time.time)[0]
 
 
-#: The tokens that depend on the year.
+#: The texts of the tokens that depend on the year.
 _TOKENS_OF_YEARS: Final[Mapping[str, Callable[[LocalTime], str]]] = {
     "YYYYYY": lambda time: "+" * (time.year >= 0) + _filled(time.year, 6),
     "YYYYY": lambda time: _filled(time.year, 5),
@@ -203,5 +207,6 @@ def _text_of_token(match: re.Match[str], time: LocalTime) -> str:
     if match[1] is not None or match[2] is not None:
         return match[1] or match[2] or ""
     if token.startswith("S"):
+        # Dates of JavaScript have milliseconds only, so further digits are zeros.
         return f"{time.time.microsecond // 1000:03}000000"[: len(token)]
     return _TOKENS_OF_YEARS[token](time) if token in _TOKENS_OF_YEARS else _TOKENS[token](time.time)

@@ -25,9 +25,10 @@ def rounded(value: float) -> float:
 
 
 def automatic_decimals(value: float) -> int:
-    """Return the number of decimals with which Grafana shows a number by default: so many that it has three digits."""
+    """Return the number of decimals with which Grafana shows a number by default: so many that it has three significant digits."""
     if not math.isfinite(value) or value == math.trunc(value):
         return 0
+    # As in Grafana; ``log10`` would be rounded differently.
     power = math.floor(math.log(abs(value)) / math.log(10))
     return max(0, 2 - power)
 
@@ -65,6 +66,7 @@ def exponent_text(value: float, decimals: int | None) -> str:
     if decimals is not None:
         digits = digits.ljust(min(max(decimals, 0), MAX_DECIMALS) + 1, "0")
     fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    # JavaScript writes negative zero without a sign.
     return f"{'-' * (sign and bool(value))}{digits[0]}{fraction}e{power:+d}"
 
 
@@ -80,7 +82,10 @@ def grouped_text(value: float, max_decimals: int, min_decimals: int = 0) -> str:
 
 
 def hexadecimal_text(value: float) -> str:
-    """Return a positive number in base 16, with as many digits of its fraction as distinguish it from its neighbours."""
+    """Return a number that is not negative in base 16, with as many digits of its fraction as distinguish it from its neighbours.
+
+    The algorithm is that of ``toString(16)`` in V8, the JavaScript engine of Chrome.
+    """
     integer = math.floor(value)
     fraction = value - integer
     # Half of the distance to the next number: further digits of the fraction would be noise.
@@ -91,9 +96,11 @@ def hexadecimal_text(value: float) -> str:
         noise *= _HEX_RADIX
         digits.append(int(fraction))
         fraction -= digits[-1]
+        # The last digit is rounded, a half to the even digit, if the next number is closer than the fraction to 1.
         if (fraction > 0.5 or (fraction == 0.5 and digits[-1] % 2)) and fraction + noise > 1:
             digits[-1] += 1
             break
+    # Rounding may have raised the last digit to 16, which is carried to the digit before it.
     while digits and digits[-1] == _HEX_RADIX:
         digits.pop()
         if digits:

@@ -14,7 +14,7 @@ _IEC_PREFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _SHORT_SCALE: Final = ("", " K", " Mil", " Bil", " Tri", " Quadr", " Quint", " Sext", " Sept")
 #: The suffixes of counts and of amounts of money.
 COUNT_SCALE: Final = ("", "K", "M", "B", "T")
-#: The letters of SI prefixes in custom units, such as ``si:mF``. Two letters are used for micro.
+#: The letters of SI prefixes in custom units, such as ``si:mF``. Micro is the micro sign or the Greek letter.
 _PREFIX_LETTERS: Final = {**{letter: index - _SI_CENTRE for index, letter in enumerate(_SI_PREFIXES) if letter}, "μ": -2}
 
 

@@ -23,10 +23,12 @@ def span(unit: str) -> ValueFormat:
     steps = SPANS[unit]
 
     def format_span(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
+        # As in Grafana, only 0 seconds are not shown in a smaller unit.
         if not value and unit == "s":
             return FormattedValue("0", suffix=" s")
         # NaN is below no limit.
         step = next((step for step in steps if abs(value) < step.limit), steps[-1])
+        # Sizes below 1, such as 1e-9, are inexact, but their inverses are whole numbers.
         scaled = value / step.size if step.size >= 1 else value * round(1 / step.size)
         plural = "s" if step.has_plural and abs(scaled) > 1 else ""
         return FormattedValue(fixed_text(scaled, decimals), suffix=f" {step.name}{plural}")
