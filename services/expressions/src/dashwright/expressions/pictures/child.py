@@ -23,11 +23,12 @@ import resvg
 
 from dashwright.expressions import confinement
 
+#: Descriptors of the pipes to the parent.
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _LENGTH_BYTES = 4
 _MAX_DESCRIPTORS = 64
 _MAX_ERROR_LENGTH = 500
-_FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
+_FONT_DIRECTORIES = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
 _FORBIDDEN_ELEMENTS = frozenset({"image", "feimage", "script", "foreignobject"})
 _WARM_UP_SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text font-family="Arimo" y="9">a</text></svg>'
 #: Characters outside of the blocks that the font of pictures has completely.
@@ -58,6 +59,7 @@ def _check_references(svg: str) -> None:
             if "url(" in value.lower() and not compact_value.startswith("url(#"):
                 raise ValueError(f"{name} of <{element}> of the drawing refers to something outside of it")
 
+    # A document type may declare entities, whose texts come from files or addresses.
     def reject_document_type(*_: object) -> None:
         raise ValueError("the drawing declares a document type")
 
@@ -88,14 +90,17 @@ class _Renderer:
         """Return the PNG of an SVG. Raises ValueError for an SVG that is invalid or refers to anything outside of itself."""
         _check_references(svg)
         options = self._options_for(svg)
+        # Only the further fonts have emoji.
         if options is not self._own_fonts:
             svg = _with_single_emoji(svg)
         tree = resvg.usvg.Tree.from_str(svg, options)
         width, height = tree.int_size()
         size = max(1, round(width * scale)), max(1, round(height * scale))
+        # The transform, the first two rows of a matrix, scales both coordinates.
         return bytes(resvg.render(tree, (scale, 0, 0, 0, scale, 0), bg_size=size))
 
     def _options_for(self, svg: str) -> "resvg.usvg.Options":
+        """Return the options with the font of pictures, or with all fonts if the SVG has characters that it may lack."""
         if svg.isascii() or not _UNCOVERED_CHARACTER.search(svg):
             return self._own_fonts
         if self._all_fonts is None:
@@ -105,6 +110,7 @@ class _Renderer:
 
 
 def _files(directory: Path, pattern: str) -> list[bytes]:
+    """Return the contents of the files in a directory whose names match a pattern."""
     return [file.read_bytes() for file in sorted(directory.glob(pattern))]
 
 
@@ -118,6 +124,7 @@ def _with_single_emoji(svg: str) -> str:
 
 
 def _options(font_files: Sequence[bytes]) -> "resvg.usvg.Options":
+    """Return options of the library with these fonts only."""
     options = resvg.usvg.Options.default()
     for file in font_files:
         options.load_font_data(file)
@@ -138,7 +145,7 @@ def _confine(parent: int, allocation_limit: int, renderer: _Renderer) -> confine
     confinement.drop_privileges(parent)
     # Opened here, because the process cannot open files after the next step.
     status = os.open("/proc/self/status", os.O_RDONLY) if sys.platform == "linux" else None
-    landlock = confinement.restrict_files(_FONTS)
+    landlock = confinement.restrict_files(_FONT_DIRECTORIES)
     renderer.png(_WARM_UP_SVG, 1)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
@@ -150,6 +157,7 @@ def _confine(parent: int, allocation_limit: int, renderer: _Renderer) -> confine
 
 
 def _limit(resource_id: int, limit: int) -> None:
+    """Limit a resource of this process, to its current hard limit if that is lower."""
     _, hard_limit = resource.getrlimit(resource_id)
     limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
     resource.setrlimit(resource_id, (limit, limit))
@@ -162,6 +170,7 @@ def _writable_bytes(status: int) -> int:
 
 
 def _message(header: dict[str, Any]) -> bytes:
+    """Return the start of a response: the length of the header and the header as JSON."""
     encoded = json.dumps(header).encode()
     return struct.pack(">I", len(encoded)) + encoded
 
@@ -180,6 +189,7 @@ def _receive() -> dict[str, Any]:
 
 
 def _read_bytes(count: int) -> bytes:
+    """Return the next bytes of standard input. End the process if the input has ended."""
     content = bytearray()
     while len(content) < count:
         chunk = os.read(_STANDARD_INPUT, count - len(content))

@@ -9,10 +9,22 @@ from dashwright.expressions.pictures.layout import FOOTER_HEIGHT, INSET, Box, Pi
 from dashwright.expressions.pictures.outcomes import PanelOutcome
 from dashwright.expressions.pictures.theme import Theme
 
+#: Pixels between the edges of the picture and the texts in its header and notices.
+_MARGIN: Final = 12
+#: The least number of pixels between the title of the dashboard and the time range.
+_RANGE_GAP: Final = 16
 # Sizes of fonts are in pixels.
+_RANGE_SIZE: Final = 11.0
+_NOTICE_SIZE: Final = 12.0
+_ROW_TITLE_SIZE: Final = 14.0
 _TITLE_SIZE: Final = 13.0
 #: Pixels between a title and the borders of its panel, in total.
 _TITLE_MARGINS: Final = 16.0
+#: Pixels between the left border of a panel and its title, and between its right border and a note or sign.
+_HEADING_MARGIN: Final = 10
+#: Pixels from the upper border of a panel to the baseline of its title, and to the centre of the sign.
+_TITLE_BASELINE: Final = 19
+_SIGN_CENTRE: Final = 14.5
 _NOTE_SIZE: Final = 11.0
 #: The part of a panel's heading that a note may take.
 _NOTE_SHARE: Final = 0.6
@@ -28,10 +40,10 @@ def compose(layout: PictureLayout, outcomes: Sequence[PanelOutcome], theme: Them
     elements = [svg.rectangle(0, 0, layout.width, layout.height, theme.canvas)]
     if layout.header_height:
         range_text = f"{time_range.start:%Y-%m-%d %H:%M} to {time_range.end:%Y-%m-%d %H:%M} {time_range.end:%Z}"
-        title_width = (layout.width - 24 - svg.text_width(range_text, 11) - 16) / svg.BOLD_WIDTH
+        title_width = (layout.width - 2 * _MARGIN - svg.text_width(range_text, _RANGE_SIZE) - _RANGE_GAP) / svg.BOLD_WIDTH
         visible_title = svg.truncated(title, _HEADING_SIZE, title_width)
-        elements.append(svg.text_element(visible_title, 12, 26, size=_HEADING_SIZE, colour=theme.text, bold=True))
-        elements.append(svg.text_element(range_text, layout.width - 12, 25, size=11, colour=theme.muted, anchor="end"))
+        elements.append(svg.text_element(visible_title, _MARGIN, 26, size=_HEADING_SIZE, colour=theme.text, bold=True))
+        elements.append(svg.text_element(range_text, layout.width - _MARGIN, 25, size=_RANGE_SIZE, colour=theme.muted, anchor="end"))
     for box, outcome in zip(layout.boxes, outcomes, strict=True):
         elements.append(_panel_with_border(box, outcome, theme))
     if layout.notices:
@@ -39,9 +51,9 @@ def compose(layout: PictureLayout, outcomes: Sequence[PanelOutcome], theme: Them
         strip = FOOTER_HEIGHT * len(layout.notices)
         elements.append(svg.rectangle(0, layout.height - strip, layout.width, strip, theme.canvas))
     for index, notice in enumerate(reversed(layout.notices)):
-        visible_notice = svg.truncated(notice, 12, layout.width - 24)
+        visible_notice = svg.truncated(notice, _NOTICE_SIZE, layout.width - 2 * _MARGIN)
         y = layout.height - 9 - index * FOOTER_HEIGHT
-        elements.append(svg.text_element(visible_notice, layout.width / 2, y, size=12, colour=theme.muted, anchor="middle"))
+        elements.append(svg.text_element(visible_notice, layout.width / 2, y, size=_NOTICE_SIZE, colour=theme.muted, anchor="middle"))
     return svg.document(elements, layout.width, layout.height)
 
 
@@ -51,6 +63,7 @@ def _panel_with_border(box: Box, outcome: PanelOutcome, theme: Theme) -> str:
         return _row_heading(box, theme)
     border = ""
     if not box.panel.is_transparent:
+        # A line is drawn half on each side of its path, so that a path half a pixel inside fills whole pixels.
         border = svg.rectangle(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, theme.panel, border=theme.border, radius=3)
     width, height = box.content_size
     heading = _heading(box, outcome.note, theme) if box.has_title else ""
@@ -62,16 +75,19 @@ def _panel_with_border(box: Box, outcome: PanelOutcome, theme: Theme) -> str:
 
 def _heading(box: Box, note: str, theme: Theme) -> str:
     """Return the title of a panel, with a note and the sign of a description to the right of it."""
-    right, signs_width, heading = box.x + box.width - 10, 0.0, ""
+    right, sign_width, heading = box.x + box.width - _HEADING_MARGIN, 0.0, ""
     if box.panel.description and box.width >= _MIN_WIDTH_WITH_SIGN:
-        heading, signs_width = _description_sign(box.panel.description, right - _SIGN_RADIUS, box.y + 14.5, theme), 2 * _SIGN_RADIUS + 6
-    visible_note = svg.truncated(note, _NOTE_SIZE, (box.width - 20) * _NOTE_SHARE - signs_width) if note else ""
+        heading = _description_sign(box.panel.description, right - _SIGN_RADIUS, box.y + _SIGN_CENTRE, theme)
+        sign_width = 2 * _SIGN_RADIUS + 6
+    baseline = box.y + _TITLE_BASELINE
+    note_limit = (box.width - 2 * _HEADING_MARGIN) * _NOTE_SHARE - sign_width
+    visible_note = svg.truncated(note, _NOTE_SIZE, note_limit) if note else ""
     note_width = svg.text_width(visible_note, _NOTE_SIZE) + 8 if note else 0
-    title_width = box.width - _TITLE_MARGINS - signs_width - note_width
+    title_width = box.width - _TITLE_MARGINS - sign_width - note_width
     visible_title = svg.truncated(box.panel.title, _TITLE_SIZE, title_width / svg.BOLD_WIDTH)
-    heading += svg.text_element(visible_title, box.x + 10, box.y + 19, size=_TITLE_SIZE, colour=theme.text, bold=True)
+    heading += svg.text_element(visible_title, box.x + _HEADING_MARGIN, baseline, size=_TITLE_SIZE, colour=theme.text, bold=True)
     if note:
-        heading += svg.text_element(visible_note, right - signs_width, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
+        heading += svg.text_element(visible_note, right - sign_width, baseline, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
     return heading
 
 
@@ -83,11 +99,13 @@ def _description_sign(description: str, x: float, y: float, theme: Theme) -> str
 
 
 def _row_heading(box: Box, theme: Theme) -> str:
-    """Return the title of a row after a sign, which points to the right if the row is collapsed and down otherwise."""
+    """Return the title of a row after a sign, which points to the right if the row is collapsed, else down."""
     middle = box.y + box.height / 2
     left, top = box.x + 6, middle - 2.5
-    corners = [(left + 2, middle - 5), (left + 7, middle), (left + 2, middle + 5)] if box.panel.is_collapsed else [
-        (left, top), (left + 5, top + 5), (left + 10, top),
-    ]  # fmt: skip
-    title = svg.truncated(box.panel.title, 14, (box.width - 32) / svg.BOLD_WIDTH)
-    return svg.polyline(corners, theme.muted, 1.6) + svg.text_element(title, box.x + 24, middle + 5, size=14, colour=theme.text, bold=True)
+    if box.panel.is_collapsed:
+        corners = [(left + 2, middle - 5), (left + 7, middle), (left + 2, middle + 5)]
+    else:
+        corners = [(left, top), (left + 5, top + 5), (left + 10, top)]
+    visible_title = svg.truncated(box.panel.title, _ROW_TITLE_SIZE, (box.width - 32) / svg.BOLD_WIDTH)
+    title = svg.text_element(visible_title, box.x + 24, middle + 5, size=_ROW_TITLE_SIZE, colour=theme.text, bold=True)
+    return svg.polyline(corners, theme.muted, 1.6) + title

@@ -15,6 +15,7 @@ _SEPARATOR: Final = re.compile(r"\s*[,/]\s*|\s+")
 _COMPONENT: Final = re.compile(r"([+-]?(?:\d{1,8}\.?\d{0,16}|\.\d{1,16}))(%|deg|rad|grad|turn)?", re.IGNORECASE)
 #: The degrees of one unit of an angle, other than ``deg``.
 _DEGREES: Final = {"rad": 180 / math.pi, "grad": 0.9, "turn": 360.0}
+#: The number of components without the opacity.
 _COMPONENTS: Final = 3
 #: The chroma of 100 %, which is also the distance from grey of 100 % on each axis of Oklab.
 _FULL_CHROMA: Final = 0.4
@@ -37,6 +38,7 @@ def functional_colour(text: str) -> tuple[str, float] | None:
 
 
 def _component(text: str) -> _Component | None:
+    """Return a component; None for other text. The keyword ``none`` is 0, as in CSS."""
     if text.lower() == "none":
         return 0.0, ""
     matched = _COMPONENT.fullmatch(text)
@@ -94,6 +96,7 @@ def _encoded(share: float) -> float:
     return 12.92 * share if share <= 0.0031308 else 1.055 * share ** (1 / 2.4) - 0.055
 
 
+#: The functions that return red, green and blue, from 0 to 255, by the name of the notation.
 _CONVERSIONS: Final[Mapping[str, Callable[[Sequence[_Component]], list[float]]]] = {
     "rgb": _rgb,
     "hsl": _hsl,

@@ -26,7 +26,10 @@ from dashwright.expressions.variables.values import text_of
 
 #: The maximum number of panels that a picture draws.
 MAX_PANELS: Final = 60
+#: Larger ids are ignored, because a number of JavaScript may not be exact from here on.
 _MAX_ID: Final = 2**53
+#: Larger numbers of points of a panel are ignored.
+_MAX_DATA_POINTS: Final = 1_000_000
 #: The format of variables in titles.
 _TITLE_FORMAT: Final = "text"
 
@@ -94,6 +97,7 @@ def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Secti
         for section in sections
     ]
     filtered_sections = [section for section in filtered_sections if section.panels]
+    # The name may also be in a text, after which a few variables too many are resolved.
     shows_other_queries = any(DASHBOARD in str(panel.source) for section in filtered_sections for panel in section.panels)
     return sections if shows_other_queries else filtered_sections
 
@@ -154,6 +158,7 @@ def _panel(
         return Panel(id_of(placed_panel), current_type, title, placed_panel.position, is_collapsed=is_collapsed)
     own_time = panel_time(panel, scope, time) if time and (panel.get("timeFrom") or panel.get("timeShift")) else None
     if own_time:
+        # In the panel, ``$__from`` and ``$__to`` are the ends of its own range.
         scope = scope.with_values(end_values(own_time.range))
     field_config = object_of(panel.get("fieldConfig"))
     points = number_of(panel.get("maxDataPoints"))
@@ -170,7 +175,7 @@ def _panel(
         problem=missing_library_panel(panel) or panel_targets.problem,
         hint=_hint(panel, scope),
         interval=scope.interpolate(string_of(panel.get("interval"))),
-        max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
+        max_data_points=int(points) if points and 1 <= points <= _MAX_DATA_POINTS else None,
         transformations=read_steps(scope.interpolate_tree(panel.get("transformations"))),
         is_collapsed=is_collapsed,
         description=scope.interpolate(string_of(panel.get("description")), _TITLE_FORMAT).strip(),
@@ -180,10 +185,11 @@ def _panel(
 
 
 def _hint(panel: Mapping[str, Any], scope: Scope) -> str:
-    """Return which variables in the targets have no value."""
+    """Return the text that names variables without a value in the targets, at most three; empty if all have values."""
     names = dict.fromkeys(names_in(panel.get("targets")))
-    empty = [name for name in names if (value := scope.values.get(name)) and not any(value.values) and value.custom_all is None]
-    return f"no value of {', '.join(f'${name}' for name in empty[:3])}" if empty else ""
+    # The custom text of *All* is a value even if the variable has no options.
+    without_value = [name for name in names if (value := scope.values.get(name)) and not any(value.values) and value.custom_all is None]
+    return f"no value of {', '.join(f'${name}' for name in without_value[:3])}" if without_value else ""
 
 
 def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:

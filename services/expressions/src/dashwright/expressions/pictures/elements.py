@@ -39,7 +39,7 @@ def _sections(layout: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any
         # The heading and the panels directly below it are one section.
         first, *further_sections = sections if sections and not sections[0].has_heading else [Section(), *sections]
         repeat = Repeat.of(object_of(item_spec.get("repeat")), "value")
-        yield Section(string_of(item_spec.get("title")), first.panels, True, is_collapsed, repeat)
+        yield Section(string_of(item_spec.get("title")), first.panels, has_heading=True, is_collapsed=is_collapsed, repeat=repeat)
         if not is_collapsed:
             yield from further_sections
 

@@ -208,7 +208,10 @@ def _with_setting(settings: Mapping[str, Any], path: Sequence[str], value: Any) 
         return dict(settings)
     if inner_path:
         value = _with_setting(object_of(settings.get(name)), inner_path, value)
-    return {key: item for key, item in {**settings, name: value}.items() if item is not None or key != name}
+    changed = {**settings, name: value}
+    if value is None:
+        del changed[name]
+    return changed
 
 
 _UNKNOWN_TYPE: Final = "other"

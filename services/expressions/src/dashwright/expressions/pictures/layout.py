@@ -10,7 +10,7 @@ from typing import Final
 from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel
 from dashwright.expressions.pictures.sections import COLUMNS, GridPosition
 
-#: Pixels of a row of the grid, and between two panels.
+#: Pixels of a row of the grid, and between two panels, as in Grafana.
 _ROW_HEIGHT: Final = 30
 _GAP: Final = 8
 #: Pixels between the columns of a picture that is narrower than ``_NARROW_WIDTH``.
@@ -24,6 +24,7 @@ _TITLE_HEIGHT: Final = 26
 MAX_NOTICES: Final = 6
 #: Pixels between the border of a panel and its content.
 INSET: Final = 2
+#: Pixels of a single panel without a requested height, and of the lowest panel whose title is visible.
 _SINGLE_PANEL_HEIGHT: Final = 500
 _MIN_HEIGHT_WITH_TITLE: Final = 44
 
@@ -80,6 +81,7 @@ def lay_out(
     visible_boxes = [box for box in boxes[:MAX_PANELS] if height is None or box.y < height]
     omitted_count = len(boxes) - len(visible_boxes)
     omission = [f"{omitted_count} more panel{'s are' if omitted_count > 1 else ' is'} not shown"] if omitted_count else []
+    # One line is kept for the omission.
     lines = [*notices[: MAX_NOTICES - 1], *omission]
     bottom = max([_HEADER_HEIGHT, *(box.y + box.height for box in visible_boxes)]) + _GAP + FOOTER_HEIGHT * len(lines)
     return PictureLayout(width, int(bottom) if height is None else height, _HEADER_HEIGHT, visible_boxes, omitted_count, lines)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -11,6 +11,9 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import object_of
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.transformations.matchers.fields import field_matcher
+
+_MAX_LISTED: Final = 5
+_MAX_LISTED_LENGTH: Final = 80
 
 
 class State(StrEnum):
@@ -43,12 +46,12 @@ class PanelOutcome:
 def ignored_settings_notes(panel: Panel) -> list[str]:
     """Return notes on the settings of a panel that its drawing does not obey."""
     matchers = [object_of(override.get("matcher")) for override in panel.overrides if override.get("properties")]
-    problems = []
+    notes = []
     if unknown_steps := [step.description for step in panel.transformations if not step.is_known]:
-        problems.append(f"without transformations ({_listed(unknown_steps)})")
+        notes.append(f"without transformations ({_listed(unknown_steps)})")
     if unknown := sorted({str(matcher.get("id")) for matcher in matchers if not _is_known(matcher)}):
-        problems.append(f"without overrides {_listed(unknown)}")
-    return problems
+        notes.append(f"without overrides {_listed(unknown)}")
+    return notes
 
 
 def _is_known(matcher: Mapping[str, Any]) -> bool:
@@ -73,4 +76,5 @@ def _entry(panel: Panel, outcome: PanelOutcome) -> dict[str, Any]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(name[:80] for name in list(dict.fromkeys(names))[:5])
+    """Return the distinct names as a list that fits into the heading of a panel: few of them, and shortened."""
+    return ", ".join(name[:_MAX_LISTED_LENGTH] for name in list(dict.fromkeys(names))[:_MAX_LISTED])

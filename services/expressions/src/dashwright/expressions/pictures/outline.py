@@ -1,5 +1,6 @@
 """Outlines of dashboards for pages: the panels with their positions, the variables with their options, and the links."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -59,6 +60,7 @@ def outline_of(
     scope, notices = resolution.scope, list(resolution.notices)
     outline_sections = _sections(sections, scope, notices, panel_id)
     panel_count = sum(len(section.panels) for section in outline_sections)
+    # The classic schema has the refresh interval in the dashboard itself.
     settings = time_settings(spec) if "elements" in spec else spec
     return DashboardOutline(
         title=_text(scope, spec.get("title")),
@@ -92,7 +94,8 @@ def _sections(sections: Sequence[Section], scope: Scope, notices: list[str], pan
                 panels = [panel for panel in panels if id_of(panel) == panel_id]
             if panel_count + len(panels) > MAX_PLACED:
                 panels = panels[: MAX_PLACED - panel_count]
-                notices += [TOO_MANY_PANELS] * (TOO_MANY_PANELS not in notices)
+                if TOO_MANY_PANELS not in notices:
+                    notices.append(TOO_MANY_PANELS)
             panel_count += len(panels)
             outlines.append(
                 OutlineSection(
@@ -112,9 +115,11 @@ def _page_of(sections: Sequence[OutlineSection], page: int) -> list[OutlineSecti
 
     Sections without panels are on the first page.
     """
-    last_page = max(-(-sum(len(section.panels) for section in sections) // PAGE_SIZE), 1)
+    panel_count = sum(len(section.panels) for section in sections)
+    last_page = max(math.ceil(panel_count / PAGE_SIZE), 1)
     page = min(page, last_page)
-    first, page_sections, count = (page - 1) * PAGE_SIZE, [], 0
+    # The index of the first panel on the page, and the number of panels in the sections before the current one.
+    first, count, page_sections = (page - 1) * PAGE_SIZE, 0, []
     for section in sections:
         panels = section.panels[max(first - count, 0) : max(first + PAGE_SIZE - count, 0)]
         count += len(section.panels)
@@ -168,8 +173,8 @@ def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable
     value = resolution.scope.values.get(name, Value())
     options = [OutlineOption(value=option.value, text=option.text or option.value) for option in resolution.options.get(name, ())]
     if definition.kind == "switch":
-        labels = {"on": definition.source.get("enabledValue") or "true", "off": definition.source.get("disabledValue") or "false"}
-        options = [OutlineOption(value=string_of(option), text=label) for label, option in labels.items()]
+        switch_values = {"on": definition.source.get("enabledValue") or "true", "off": definition.source.get("disabledValue") or "false"}
+        options = [OutlineOption(value=string_of(switch_value), text=text) for text, switch_value in switch_values.items()]
     if definition.includes_all:
         options.insert(0, OutlineOption(value=ALL, text=ALL_TEXT))
     values, texts = list(value.values), list(value.texts)
@@ -194,7 +199,7 @@ def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable
 
 
 def _link(link: Mapping[str, Any], scope: Scope) -> OutlineLink:
-    # Such a link leads to all dashboards with the tags.
+    # A link of this type leads to all dashboards with its tags.
     is_list_of_dashboards = link.get("type") == "dashboards"
     return OutlineLink(
         title=_text(scope, link.get("title")),

@@ -43,6 +43,7 @@ _COMPOSITION_SECONDS: Final = 6.0
 _MIN_REQUESTED_POINTS: Final = 100
 _MIN_INTERVAL_MS: Final = 1_000
 _NANOS_PER_MILLISECOND: Final = 1_000_000
+#: The scrape interval of Prometheus that Grafana assumes if it is not configured.
 _DEFAULT_SCRAPE_INTERVAL: Final = "15s"
 _ERROR_COLOUR: Final = "#e02f44"
 _NO_DATA: Final = "No data"
@@ -77,8 +78,9 @@ class PanelRenderer:
             return box
         target = panel.targets[0] if panel.targets else {}
         interval_ms = self._interval_ms(target, panel, _points(panel, box.content_size[0]))
-        text = steps.format_brief(interval_ms * _NANOS_PER_MILLISECOND)
-        title = _INTERVAL.sub(lambda match: str(interval_ms) if any(match.groups()) else text, panel.title)
+        brief_interval = steps.format_brief(interval_ms * _NANOS_PER_MILLISECOND)
+        # A group matches if the reference is to the interval in milliseconds (``_ms``).
+        title = _INTERVAL.sub(lambda match: str(interval_ms) if any(match.groups()) else brief_interval, panel.title)
         return replace(box, panel=replace(panel, title=title))
 
     async def render_all(self, boxes: Sequence[Box]) -> list[PanelOutcome]:

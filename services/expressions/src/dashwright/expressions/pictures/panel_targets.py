@@ -34,7 +34,7 @@ class PanelTargets:
 
 
 def read_targets(panel: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]], catalog: Catalog, scope: Scope) -> PanelTargets:
-    """Return the targets of a panel. ``panels`` are all panels of the dashboard by id, because a panel may show another's data."""
+    """Return the targets of a panel. ``panels`` are all panels of the dashboard by id, because a panel may show the data of another."""
     source, targets = panel.get("datasource"), objects_of(panel.get("targets"))
     if parts_of(source, scope)[0] == DASHBOARD:
         shared = panels.get(text_of(targets[0].get("panelId"))) if targets else None
@@ -70,13 +70,11 @@ def _with_distinct_ids(targets: Sequence[Mapping[str, Any] | str]) -> list[Mappi
 def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalog, scope: Scope) -> Iterator[Mapping[str, Any] | str]:
     """Yield each target with its data source, or the problem of a target without one.
 
-    The problem of a hidden target counts only if an expression may read it.
-
-    All targets of a panel use the data source of the panel, unless it is mixed or unset.
+    All targets of a panel use the data source of the panel, unless it is mixed or unset. The problem of a hidden target is
+    omitted, unless an expression may read the target.
     """
-    uid = parts_of(source, scope)[0]
-    uses_own, shared = uid in (MIXED, ""), None if uid == MIXED else source
-    # An expression may read hidden targets.
+    panel_uid, _ = parts_of(source, scope)
+    uses_own, shared = panel_uid in (MIXED, ""), None if panel_uid == MIXED else source
     has_expression = any(map(_is_expression, targets))
     for target in targets:
         if _is_expression(target):

@@ -37,7 +37,7 @@ def panel_time(panel: Mapping[str, Any], scope: Scope, time: PictureTime) -> Pan
     """Return the time range of a panel. An invalid setting is named in the note, and the range of the picture applies."""
     time_from, time_shift = (scope.interpolate(string_of(panel.get(name))).strip() for name in ("timeFrom", "timeShift"))
     notation, time_range, notes = time.notation, time.range, []
-    # Grafana keeps an absolute range, such as that of a zoomed dashboard.
+    # Grafana applies ``timeFrom`` to relative ranges only, and keeps an absolute range, such as that of a zoomed dashboard.
     if time_from and time.is_relative:
         text = _range_text(time_from)
         end_texts = _ends(time_from)
@@ -66,6 +66,7 @@ def _ends(time_from: str) -> tuple[str, str]:
 
 def _range_text(time_from: str) -> str:
     """Return the text for a range, such as *Last 1 hour*; empty if the setting is invalid."""
+    # One end is now, and the other one is the setting; both are now if the setting is.
     relative = next(text for text in _ends(time_from) if text != "now") if time_from != "now" else ""
     if relative in _SO_FAR:
         return _SO_FAR[relative]

@@ -27,6 +27,7 @@ from dashwright.expressions.variables.builtin import builtin_values
 from dashwright.expressions.variables.option_queries import option_query
 from dashwright.expressions.variables.resolution import BUDGET_SECONDS, Resolution, ResolutionContext, resolve
 
+#: The maximum number of pixels of a picture, which limits the memory of a PNG: a pixel takes 4 bytes.
 MAX_PIXELS: Final = 24_000_000
 
 

@@ -1,5 +1,6 @@
 """Placement of panels in the grid: rows are collapsed or expanded, and panels and rows repeated for values of variables."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -86,8 +87,9 @@ def _copies(panel: SourcePanel, scope: Scope, placement: Placement) -> Iterator[
         for index, copy_scope in enumerate(scopes):
             yield PlacedPanel(panel.source, replace(position, y=position.y + index * position.height), copy_scope)
         return
-    rows = -(-len(scopes) // panel.repeat.per_row)
-    columns = -(-len(scopes) // rows)
+    # As in Grafana, the copies are spread evenly over as few rows as possible.
+    rows = math.ceil(len(scopes) / panel.repeat.per_row)
+    columns = math.ceil(len(scopes) / rows)
     width = COLUMNS // columns
     for index, copy_scope in enumerate(scopes):
         row, column = divmod(index, columns)
@@ -99,6 +101,7 @@ def _copies(panel: SourcePanel, scope: Scope, placement: Placement) -> Iterator[
 def _repetitions(repeat: Repeat | None, scope: Scope, placement: Placement) -> list[Scope]:
     """Return the scope of each repetition, in which the variable has one value; only ``scope`` if the variable has no values."""
     value = scope.values.get(repeat.variable) if repeat else None
+    # ``ALL`` as the only value is a selection of all options that could not be read.
     if repeat is None or value is None or not value.values or value.values == (ALL,):
         return [scope]
     limit = placement.max_repeats

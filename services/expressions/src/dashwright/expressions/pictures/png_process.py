@@ -98,8 +98,9 @@ class _Child:
     def kill(self) -> str:
         """Kill the process and return the reason of its end, for a message."""
         self._process.kill()
-        signal_number = -self._process.wait()
-        return f"it was ended by {signal.Signals(signal_number).name}" if signal_number > 0 else f"it ended with status {-signal_number}"
+        status = self._process.wait()
+        # The status is negative after a signal.
+        return f"it was ended by {signal.Signals(-status).name}" if status < 0 else f"it ended with status {status}"
 
     def close(self) -> None:
         """Kill the process and close its pipes."""
@@ -168,6 +169,7 @@ class PngProcess:
 
     def _send(self, request: Mapping[str, Any], remaining_seconds: RemainingSeconds) -> bytes:
         """Return the response of the child, which is started if it does not run. Called in the thread. Raises like ``png``."""
+        # The wait for the thread may have taken all the time.
         remaining_seconds()
         try:
             if self._child is None:
@@ -215,6 +217,7 @@ class _Deadline:
 def _used_memory(pid: int) -> int:
     """Return the bytes of memory in use; 0 if the system does not report them."""
     try:
+        # The second number is that of pages in memory.
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
     except (OSError, IndexError, ValueError):
         return 0

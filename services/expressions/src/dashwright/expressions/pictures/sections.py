@@ -15,6 +15,7 @@ _MAX_TOP: Final = 10_000
 _MAX_HEIGHT: Final = 200
 _DEFAULT_HEIGHT: Final = 8
 _DEFAULT_PER_ROW: Final = 4
+#: Ids from this one on are replaced. Further ids after smaller ones are still exact numbers in JavaScript.
 _MAX_ID: Final = 2**52
 #: Further panels of a dashboard are ignored.
 MAX_SOURCE_PANELS: Final = 2_000
@@ -76,6 +77,7 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
         source_panel = _source_panel(source, bottom)
         bottom = max(bottom, source_panel.position.y + source_panel.position.height)
         source_panels.append(source_panel)
+    # A heading is before the panels in the same row of the grid.
     source_panels.sort(key=lambda panel: (panel.position.y, panel.source.get("type") != "row", panel.position.x))
     sections: list[tuple[dict[str, Any], list[SourcePanel]]] = [({}, [])]
     for panel in source_panels:
@@ -88,7 +90,14 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
         else:
             sections[-1][1].append(panel)
     return [
-        Section(string_of(row.get("title")), panels, bool(row), row.get("collapsed") is True, Repeat.of(row, "repeat"), row.get("id"))
+        Section(
+            string_of(row.get("title")),
+            panels,
+            has_heading=bool(row),
+            is_collapsed=row.get("collapsed") is True,
+            repeat=Repeat.of(row, "repeat"),
+            id=row.get("id"),
+        )
         for row, panels in sections
         if row or panels
     ]
@@ -97,6 +106,7 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
 def unique_ids(ids: Sequence[Any]) -> list[int]:
     """Return the ids of panels. A missing, invalid or repeated id becomes the next free number, as in Grafana's frontend."""
     numbers = [int(number) if (number := number_of(id_)) and 1 <= number < _MAX_ID else 0 for id_ in ids]
+    # 0, an invalid id, is always replaced.
     next_id, used, panel_ids = max(numbers, default=0) + 1, {0}, []
     for number in numbers:
         if number in used:
@@ -121,6 +131,7 @@ def _panels_of_old_rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     for row in objects_of(spec.get("rows")):
         x = 0
         for panel in objects_of(row.get("panels")):
+            # The grid of rows had 12 columns.
             width = min(max(int(number_of(panel.get("span")) or 12), 1), 12) * 2
             if x + width > COLUMNS:
                 x, top = 0, top + _DEFAULT_HEIGHT

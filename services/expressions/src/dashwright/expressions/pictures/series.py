@@ -22,6 +22,7 @@ MAX_POINTS: Final = 2_000
 #: The limit of points of all series of a panel together, and the points that each series may have even beyond this limit.
 _MAX_POINTS_OF_ALL_SERIES: Final = 15_000
 _MIN_POINTS: Final = 50
+#: Points of a series per pixel of a panel's width; more would not be visible.
 _POINTS_PER_PIXEL: Final = 1.3
 
 
@@ -80,8 +81,9 @@ def downsampled(series: PlotSeries, limit: int) -> PlotSeries:
 
 def extremes(values: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
     """Return the indexes of the lowest and the highest value of each bucket of values, at most ``limit`` in all."""
-    size = -(-len(values) // max(limit // 2, 1))
-    count = -(-len(values) // max(size, 1))
+    # Each bucket has two of the indexes.
+    size = math.ceil(len(values) / max(limit // 2, 1))
+    count = math.ceil(len(values) / max(size, 1))
     padded = np.full(count * size, np.nan)
     padded[: len(values)] = values
     buckets = padded.reshape(count, size)

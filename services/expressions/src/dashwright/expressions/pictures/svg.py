@@ -44,6 +44,7 @@ def truncated_in_middle(text: str, size: float, width: float) -> str:
     text = " ".join(text[:_MAX_LINE_LENGTH].split())
     if text_width(text, size) <= width:
         return text
+    # Both parts have equal widths: half of what the ellipsis, as wide as ``size``, does not need.
     start = truncated(text, size, (width + size) / 2).removesuffix("…")
     end = truncated(text[::-1], size, width - text_width(start, size)).removesuffix("…")[::-1]
     return f"{start}…{end}" if start and end else truncated(text, size, width)
@@ -76,7 +77,7 @@ def text_element(
     anchor: Literal["start", "middle", "end"] = "start",
     bold: bool = False,
 ) -> str:
-    """Return a ``<text>`` element."""
+    """Return a ``<text>`` element. ``x`` is the position of its ``anchor``, and ``y`` that of the baseline, in pixels."""
     weight = ' font-weight="bold"' if bold else ""
     escaped = escape(_INVALID_CHARACTERS.sub("", text))
     return (
@@ -152,7 +153,7 @@ def rotated(element: str, degrees: float, x: float, y: float) -> str:
 
 
 def arc(centre: tuple[float, float], radius: float, shares: tuple[float, float], colour: str, width: float) -> str:
-    """Return an arc of the half circle above ``centre``. It extends between two shares of the half circle, 0 (left) to 1 (right)."""
+    """Return an arc on the upper half of a circle around ``centre``, between two shares of the half, 0 (left) to 1 (right)."""
     centre_x, centre_y = centre
     (start_x, start_y), (end_x, end_y) = (
         (centre_x - radius * math.cos(math.pi * share), centre_y - radius * math.sin(math.pi * share)) for share in shares

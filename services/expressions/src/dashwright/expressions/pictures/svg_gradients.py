@@ -31,6 +31,7 @@ def linear_gradient(stops: Sequence[Stop], start: tuple[float, float], end: tupl
 
 def radial_gradient(stops: Sequence[Stop]) -> tuple[str, str]:
     """Return the element of a gradient from the middle of an element to its corners, and the paint that refers to it."""
+    # The distance from the middle of a unit square to its corners.
     return _gradient("radialGradient", f'r="{math.sqrt(0.5):.4f}"', stops)
 
 

@@ -28,8 +28,17 @@ class Theme:
 
 
 THEMES: Final = {
-    "dark": Theme("#111217", "#181b1f", "#2d3035", "#ccccdc", "#8d8e9a", "#2e3138", "#6e9fff"),
-    "light": Theme("#f4f5f5", "#ffffff", "#e4e5e6", "#24292e", "#5b5f62", "#e7e9ec", "#1f62e0", is_light=True),
+    "dark": Theme(canvas="#111217", panel="#181b1f", border="#2d3035", text="#ccccdc", muted="#8d8e9a", grid="#2e3138", link="#6e9fff"),
+    "light": Theme(
+        canvas="#f4f5f5",
+        panel="#ffffff",
+        border="#e4e5e6",
+        text="#24292e",
+        muted="#5b5f62",
+        grid="#e7e9ec",
+        link="#1f62e0",
+        is_light=True,
+    ),
 }
 
 #: The prefixes of the named colours, in the order of the colours of each hue, for the dark theme. The light theme uses the

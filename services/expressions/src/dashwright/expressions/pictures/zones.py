@@ -78,6 +78,7 @@ def _zone(chosen: str, stored: str) -> tuple[tzinfo, str]:
     """
     for name in (chosen, stored):
         if name.lower() in _SERVER_ZONES:
+            # An empty name and ``default`` leave the choice to the next name.
             if name and name != "default":
                 return UTC, "UTC"
             continue

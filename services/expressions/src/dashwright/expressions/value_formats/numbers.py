@@ -96,7 +96,7 @@ def hexadecimal_text(value: float) -> str:
         noise *= _HEX_RADIX
         digits.append(int(fraction))
         fraction -= digits[-1]
-        # The last digit is rounded, a half to the even digit, if the next number is closer than the fraction to 1.
+        # Once the rest is noise, the last digit is rounded to the nearest one, and a half to the even one.
         if (fraction > 0.5 or (fraction == 0.5 and digits[-1] % 2)) and fraction + noise > 1:
             digits[-1] += 1
             break

@@ -29,6 +29,7 @@ def mixed(colour: str, background: str, opacity: float) -> str:
 
 def brightened(colour: str, percent: float) -> str:
     """Return the colour with each component raised by percent of the maximum."""
+    # As in tinycolor, which Grafana uses: the negative change is rounded, and a half up.
     return hexadecimal([component - math.floor(0.5 - 255 * percent / 100) for component in rgb(colour)])
 
 
@@ -70,10 +71,12 @@ def gradient_colour(colours: Sequence[str], share: float) -> str:
 
 
 def _spline(values: Sequence[float], share: float) -> float:
+    """Return the value of a uniform B-spline at a share from 0 to 1."""
     intervals = len(values) - 1
     position = min(max(share, 0.0), 1.0)
     index = min(int(position * intervals), intervals - 1)
     first, second = values[index], values[index + 1]
+    # Reflected values beyond the ends make the curve begin and end exactly at the first and the last value.
     before = values[index - 1] if index > 0 else 2 * first - second
     after = values[index + 2] if index < intervals - 1 else 2 * second - first
     t = (position - index / intervals) * intervals
@@ -82,6 +85,7 @@ def _spline(values: Sequence[float], share: float) -> float:
 
 
 def _linear(component: float) -> float:
+    """Return a component of sRGB from 0 to 1 as light intensity, with the numbers of WCAG."""
     return component / 12.92 if component <= 0.03928 else ((component + 0.055) / 1.055) ** 2.4
 
 

@@ -28,6 +28,7 @@ class ColumnRanges:
         if low is not None and high is not None:
             self._common = self._common or (low, high)
             return low, high
+        # A column whose type was guessed is not one of the numbers that share a range.
         if column.type == "number" and (stored_type != "number" or column.config.get("fieldMinMax")):
             return _own_range(column)
         if stored_type != "number":

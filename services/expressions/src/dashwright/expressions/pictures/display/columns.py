@@ -88,6 +88,7 @@ def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[Di
             config = configs.configure(source)
             traits = ColumnTraits(source.type, ranges.of(source, stored_type), index, source.display_name, _date_context(source, settings))
             columns.append(DisplayColumn(source, config, DisplayProcessor(config, settings.theme, traits)))
+            # Columns of times take no colour of the palette.
             index += source.type != "time"
         result.append(columns)
     return result

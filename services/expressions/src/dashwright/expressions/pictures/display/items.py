@@ -48,9 +48,9 @@ def items_of(frames: Sequence[Frame], options: Mapping[str, Any], settings: Fiel
     """Return the items that ``reduceOptions`` select; without data only the item of ``no_data``."""
     columns = columns_of(frames, settings)
     if options.get("values") is True:
-        limit = number_of(options.get("limit"))
-        row_items = _rows(columns, options, settings)
-        items = list(islice(row_items, min(int(max(limit, 1)) if limit else _DEFAULT_LIMIT, _MAX_ITEMS)))
+        configured_limit = number_of(options.get("limit"))
+        limit = int(max(configured_limit, 1)) if configured_limit else _DEFAULT_LIMIT
+        items = list(islice(_rows(columns, options, settings), min(limit, _MAX_ITEMS)))
     else:
         items = list(islice(_calculations(columns, options), _MAX_ITEMS))
     return items or [no_data(settings)]
@@ -60,6 +60,7 @@ def no_data(settings: FieldSettings) -> DisplayItem:
     """Return the item of a panel without data."""
     processor = DisplayProcessor(settings.defaults, settings.theme, ColumnTraits(type="other"))
     display = processor.display(None)
+    # As in Grafana, the number is 0.
     return DisplayItem(replace(display, text=display.text or _NO_DATA, number=0.0, share=None), "", None, processor)
 
 

@@ -19,8 +19,12 @@ from dashwright.expressions.value_formats.formatted import DateContext
 from dashwright.expressions.value_formats.registry import SYSTEM_DATE, value_format
 
 _MAX_TEXT_LENGTH: Final = 1_000
+#: The maximum of ``toFixed`` in JavaScript. Formats may use fewer.
+_MAX_DECIMALS: Final = 100
 #: The range of a column without numbers.
 _DEFAULT_RANGE: Final = (0.0, 100.0)
+#: The starts of the units of dates: of those of Grafana, and of those that users define.
+_DATE_PREFIXES: Final = ("dateTime", "time:")
 _STRING_UNIT: Final = "string"
 #: The default unit of booleans. The other units of booleans begin with it.
 _BOOLEAN_UNIT: Final = "bool"
@@ -67,7 +71,7 @@ class DisplayProcessor:
         self._unit = self._effective_unit()
         self._format = value_format(self._unit)
         decimals = number_of(config.get("decimals"))
-        self._decimals = None if decimals is None else int(min(max(decimals, 0), 100))
+        self._decimals = None if decimals is None else int(min(max(decimals, 0), _MAX_DECIMALS))
         self._mapping_result = mappings_of(config)
         self._colouring = colouring_of(ColourContext(config, theme, self.traits.series_index, self.traits.name))
         self.range = self._effective_range()
@@ -86,9 +90,7 @@ class DisplayProcessor:
         number = self._number(value)
         result = self._mapping_result(value)
         text = result.text if result else None
-        colour = (
-            (TRANSPARENT if result.colour == TRANSPARENT else colour_of(result.colour, self._theme)) if result and result.colour else None
-        )
+        colour = self._mapped_colour(result.colour) if result and result.colour else None
         prefix = suffix = ""
         if text is None and not math.isnan(number) and not isinstance(value, bool):
             formatted = self._format(number, self._decimals, self.traits.dates)
@@ -100,6 +102,10 @@ class DisplayProcessor:
             share = self._share(number)
             colour = self._colour(number, share)
         return DisplayValue(text[:_MAX_TEXT_LENGTH], number, colour, prefix, suffix, share)
+
+    def _mapped_colour(self, name: str) -> str | None:
+        """Return the colour that a mapping names, or None if it is unknown."""
+        return TRANSPARENT if name == TRANSPARENT else colour_of(name, self._theme)
 
     def _text_without_value(self) -> str:
         """Return the configured text of null and of empty text."""
@@ -116,13 +122,13 @@ class DisplayProcessor:
 
     @property
     def _is_date(self) -> bool:
-        return self._unit.startswith(("dateTime", "time:"))
+        return self._unit.startswith(_DATE_PREFIXES)
 
     def _effective_unit(self) -> str:
         """Return the configured unit if it fits the type of the column, else the default unit of the type."""
         unit = string_of(self.config.get("unit"))
         if self.traits.type == "time":
-            return unit if unit.startswith(("dateTime", "time:")) else SYSTEM_DATE
+            return unit if unit.startswith(_DATE_PREFIXES) else SYSTEM_DATE
         if self.traits.type == "boolean":
             return unit if unit.startswith(_BOOLEAN_UNIT) else _BOOLEAN_UNIT
         return _STRING_UNIT if self.traits.type == "string" and not unit else unit
@@ -138,6 +144,7 @@ class DisplayProcessor:
         return low if configured_low is None else configured_low, high if configured_high is None else configured_high
 
     def _number(self, value: Value) -> float:
+        """Return a value as a number; NaN if it has none, or if the unit is that of texts."""
         if value is None or self._unit == _STRING_UNIT:
             return math.nan
         if not isinstance(value, str):
@@ -159,6 +166,7 @@ class DisplayProcessor:
         if self.traits.type == "boolean":
             colours = scheme_colours(self.config, self._theme) or [colour_of(name, self._theme) or "" for name in ("red", "green")]
             return colours[-1] if share else colours[0]
+        # As in Grafana, NaN has the colour of the lowest numbers.
         return self._colouring(-math.inf if math.isnan(number) else number, share)
 
     def _enum_member(self, value: Value) -> DisplayValue | None:

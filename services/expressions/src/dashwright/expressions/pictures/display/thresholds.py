@@ -71,4 +71,7 @@ def _start(step: Mapping[str, Any], *, is_first: bool) -> float:
     if is_first:
         return -math.inf
     number = number_of(step.get("value"))
-    return number if number is not None else 0.0 if step.get("value", math.inf) is None else math.inf
+    if number is not None:
+        return number
+    is_null = "value" in step and step["value"] is None
+    return 0.0 if is_null else math.inf

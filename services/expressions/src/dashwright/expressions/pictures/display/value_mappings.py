@@ -47,6 +47,7 @@ def _first_result(mappings: Sequence[_Mapping], value: Value) -> MappingResult |
 
 
 def _result(source: Any) -> MappingResult:
+    """Return the result that a mapping stores as ``{"text", "color"}``; both are optional."""
     result = object_of(source)
     text = result.get("text")
     return MappingResult(text_of(text) if isinstance(text, str | int | float) else None, string_of(result.get("color")))
@@ -111,6 +112,7 @@ def _is_nan(value: Value) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+#: The test of each special value, by its name in a mapping.
 _SPECIAL_VALUES: Final[Mapping[str, Callable[[Value], bool]]] = {
     "null": lambda value: value is None,
     "nan": _is_nan,
@@ -119,6 +121,7 @@ _SPECIAL_VALUES: Final[Mapping[str, Callable[[Value], bool]]] = {
     "false": lambda value: value is False or value == "false",
     "empty": lambda value: value == "",
 }
+#: The function that creates a mapping from its options, by the type of the mapping.
 _KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], _Mapping]]] = {
     "value": _by_value,
     "range": _by_range,

@@ -14,7 +14,7 @@ Value = float | bool | str | None
 _NANOS_PER_MILLISECOND: Final = 1e6
 #: From this number on, a float may not be the whole number that was stored.
 _MAX_WHOLE: Final = 2**53
-#: The depth of a document below which numbers are written as they are.
+#: Numbers that are nested more deeply in a document are written as they are.
 _MAX_DEPTH: Final = 100
 
 
@@ -27,14 +27,14 @@ def values_of(field: Field, limit: int | None = None) -> list[Value]:
     """Return the values of a column, or the first ones: times in milliseconds since 1970, and JSON as text."""
     values = field.values[:limit]
     if field.type is FieldType.TIME:
-        numbers: list[Value] = (values / _NANOS_PER_MILLISECOND).tolist()
+        scalars: list[Value] = (values / _NANOS_PER_MILLISECOND).tolist()
     elif field.type.is_numeric or field.type is FieldType.ENUM:
-        numbers = values.astype(np.float64).tolist()
+        scalars = values.astype(np.float64).tolist()
     else:
-        numbers = [_scalar(value) for value in values.tolist()]
+        scalars = [_scalar(value) for value in values.tolist()]
     if field.nulls is not None:
-        numbers = [None if is_null else value for value, is_null in zip(numbers, field.nulls[:limit].tolist(), strict=True)]
-    return numbers
+        scalars = [None if is_null else value for value, is_null in zip(scalars, field.nulls[:limit].tolist(), strict=True)]
+    return scalars
 
 
 def document_text(value: Any) -> str:
@@ -53,6 +53,7 @@ def _with_whole_numbers(value: Any, depth: int = 0) -> Any:
 
 
 def _scalar(value: Any) -> Value:
+    """Return a cell as a single value: a trend as its calculation, bytes as text, and a document as JSON."""
     if isinstance(value, Trend):
         return _scalar(value.value)
     if value is None or isinstance(value, bool | int | float | str):

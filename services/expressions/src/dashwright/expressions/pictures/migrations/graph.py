@@ -6,13 +6,16 @@ from typing import Any, Final
 from dashwright.common.json_shapes import list_of, number_of, object_of, objects_of, string_of
 from dashwright.expressions.pictures.migrations.members import CALCULATIONS, colour_overrides, fixed_colour, override, successor
 
+#: Further overrides, and further thresholds, of a graph are ignored.
 _MAX_OVERRIDES: Final = 500
+_MAX_CALCULATIONS: Final = 20
 #: The fill of a graph is in tenths, that of a time series in percent.
 _FILL_FACTOR: Final = 10
 #: The setting ``spanNulls`` of a time series for each ``nullPointMode`` of a graph.
 _NULL_SPANS: Final = {"connected": True, "null": False, "null as zero": False}
 #: The colour of each ``colorMode`` of an old threshold.
 _COLOURS: Final = {"critical": "red", "warning": "orange", "ok": "green"}
+#: The calculations of a legend in the order of its columns.
 _LEGEND_ORDER: Final = ("min", "max", "avg", "current", "total")
 #: The titles of columns of a legend, by which it can be sorted.
 _TITLES: Final = {"min": "Min", "max": "Max", "avg": "Mean", "current": "Last *", "total": "Total"}
@@ -48,7 +51,9 @@ def migrate_graph(panel: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_series(panel: Mapping[str, Any], axis: Mapping[str, Any], *, has_values: bool) -> dict[str, Any]:
     """Return the bar gauge or bar chart that replaces a graph with a bar for each series."""
-    calculations = [CALCULATIONS.get(string_of(name), "lastNotNull") for name in list_of(axis.get("values"))[:20]] or ["lastNotNull"]
+    calculations = [CALCULATIONS.get(string_of(name), "lastNotNull") for name in list_of(axis.get("values"))[:_MAX_CALCULATIONS]] or [
+        "lastNotNull"
+    ]
     defaults, overrides = {"unit": _axes(panel)[0].get("format")}, colour_overrides(panel.get("aliasColors"))
     if has_values:
         return successor(panel, "bargauge", {"reduceOptions": {"calcs": calculations[:1]}}, defaults, overrides)
@@ -87,6 +92,7 @@ def _look(source: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
     fill, gradient = number_of(source.get("fill")), number_of(source.get("fillGradient"))
     if fill is not None or is_default:
         look["fillOpacity"] = min(max((fill or 0) * _FILL_FACTOR, 0), 100)
+    # Graphs fill bars completely.
     if look.get("drawStyle") == "bars":
         look["fillOpacity"] = 100
     if gradient:
@@ -94,6 +100,7 @@ def _look(source: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
     if (width := number_of(source.get("linewidth"))) is not None:
         look["lineWidth"] = width
     if (radius := number_of(source.get("pointradius"))) is not None:
+        # As in Grafana's migration; a size is a diameter.
         look["pointSize"] = 2 + 2 * radius
     if "steppedLine" in source:
         look["lineInterpolation"] = "stepAfter" if source.get("steppedLine") is True else "linear"
@@ -158,6 +165,7 @@ def _thresholds(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for value, rule in sorted(numbered_rules, key=lambda numbered_rule: numbered_rule[0]):
         colour = _COLOURS.get(string_of(rule.get("colorMode"))) or rule.get("fillColor") or rule.get("lineColor") or "red"
         has_area, has_line = has_area or rule.get("fill") is True, has_line or rule.get("line") is True
+        # A step colours the values above it, so the colour of a rule for lower values belongs to the step before it.
         if rule.get("op") == "lt":
             steps[-1]["color"] = colour
             steps.append({"value": value, "color": "transparent"})

@@ -21,6 +21,11 @@ CALCULATIONS: Final[Mapping[str, str]] = {
 }
 
 
+_MAX_STEPS: Final = 100
+#: The maximum of each kind of mappings.
+_MAX_MAPPINGS: Final = 500
+
+
 def successor(
     panel: Mapping[str, Any], kind: str, options: Mapping[str, Any], defaults: Mapping[str, Any], overrides: Sequence[Any] = ()
 ) -> dict[str, Any]:
@@ -64,7 +69,7 @@ def colour_overrides(colours: Any) -> list[dict[str, Any]]:
 def steps_of(limits: Any, colours: Any) -> list[dict[str, Any]]:
     """Return the steps of thresholds from old limits, such as ``50,80``, and their colours, one more than limits."""
     parts = limits.split(",") if isinstance(limits, str) else limits if isinstance(limits, list) else []
-    values = [number for part in parts[:100] if (number := number_of(part)) is not None]
+    values = [number for part in parts[:_MAX_STEPS] if (number := number_of(part)) is not None]
     names = [string_of(colour) for colour in colours] if isinstance(colours, list) else []
     return [{"value": value, "color": name} for value, name in zip([None, *values], names, strict=False)]
 
@@ -72,13 +77,13 @@ def steps_of(limits: Any, colours: Any) -> list[dict[str, Any]]:
 def mappings_of_old(panel: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the value mappings of the old members ``valueMaps`` and ``rangeMaps``."""
     mappings: list[dict[str, Any]] = []
-    for item in objects_of(panel.get("valueMaps"))[:500]:
+    for item in objects_of(panel.get("valueMaps"))[:_MAX_MAPPINGS]:
         value, text = item.get("value"), item.get("text")
         if value == "null":
             mappings.append({"type": "special", "options": {"match": "null", "result": {"text": text}}})
         elif isinstance(value, str | int | float):
             mappings.append({"type": "value", "options": {str(value): {"text": text}}})
-    for item in objects_of(panel.get("rangeMaps"))[:500]:
+    for item in objects_of(panel.get("rangeMaps"))[:_MAX_MAPPINGS]:
         options = {"from": number_of(item.get("from")), "to": number_of(item.get("to")), "result": {"text": item.get("text")}}
         mappings.append({"type": "range", "options": options})
     return mappings

@@ -13,6 +13,7 @@ def migrate_singlestat(panel: Mapping[str, Any]) -> dict[str, Any]:
     gauge = object_of(panel.get("gauge"))
     name, column = string_of(panel.get("valueName")), string_of(panel.get("tableColumn"))
     colour_mode = "background" if panel.get("colorBackground") is True else "value" if panel.get("colorValue") is True else "none"
+    # Single stats show the mean by default.
     reduce_options = {
         "calcs": [CALCULATIONS.get(name, "mean" if not name else "lastNotNull")],
         **({"fields": f"/^{re.escape(column)}$/"} if column else {}),

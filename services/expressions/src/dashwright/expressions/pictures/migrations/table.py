@@ -7,6 +7,8 @@ from dashwright.common.json_shapes import number_of, objects_of, string_of
 from dashwright.expressions.pictures.migrations.members import CALCULATIONS, mappings_of_old, override, steps_of, successor
 
 _MAX_STYLES: Final = 500
+_MAX_COLUMNS: Final = 20
+#: The type of cells for each ``colorMode`` of a style.
 _CELL_TYPES: Final = {"cell": "color-background", "row": "color-background", "value": "color-text"}
 
 
@@ -27,7 +29,9 @@ def _transformations(panel: Mapping[str, Any]) -> list[dict[str, Any]]:
     if kind == "timeseries_to_columns":
         return [{"id": "seriesToColumns", "options": {}}]
     if kind == "timeseries_aggregations":
-        reducers = [CALCULATIONS.get(string_of(column.get("value")), "lastNotNull") for column in objects_of(panel.get("columns"))[:20]]
+        reducers = [
+            CALCULATIONS.get(string_of(column.get("value")), "lastNotNull") for column in objects_of(panel.get("columns"))[:_MAX_COLUMNS]
+        ]
         return [{"id": "reduce", "options": {"reducers": reducers or ["mean"], "includeTimeField": False}}]
     return [{"id": "merge", "options": {}}] if kind == "table" else []
 
