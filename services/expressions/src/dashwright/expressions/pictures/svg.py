@@ -13,6 +13,8 @@ from dashwright.expressions.pictures.text_widths import character_width
 from dashwright.expressions.pictures.theme import CODE_FONT, FONT
 
 _INVALID_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+#: The distance from the middle of a line of text to its baseline, in font sizes.
+BASELINE: Final = 0.36
 #: The width of bold text relative to that of regular text.
 BOLD_WIDTH: Final = 1.08
 #: The width of each character in the font of code, in font sizes.

@@ -22,10 +22,14 @@ from dashwright.expressions.pictures.theme import Theme
 LABEL_SIZE: Final = 11.0
 #: The height in pixels below a chart for the labels of its horizontal axis.
 AXIS_HEIGHT: Final = 20.0
+#: Pixels between labels, and between a chart and the labels to the left of it.
 _LABEL_DISTANCE: Final = 6.0
+#: Pixels from the lower edge of a chart to the baseline of the labels below it, and from the middle of other labels to theirs.
+_BASELINE_BELOW: Final = 15
+_BASELINE: Final = 4
 #: The distance between ticks of a vertical axis, relative to a horizontal axis, whose labels need more room.
 _HORIZONTAL_SHARE: Final = 30 / 80
-#: The minimum length in pixels from which ticks are computed. On a shorter horizontal axis, ticks are closer to each other.
+#: The minimum length in pixels from which horizontal ticks are computed, because ticks of vertical axes up to 150 pixels are closer.
 _MIN_TICK_LENGTH: Final = 151.0
 
 
@@ -62,6 +66,7 @@ def padded_range(low: float, high: float) -> tuple[float, float]:
     low, high = min(low, 0.0), max(high, 0.0)
     if low == high:
         return 0.0, 1.0
+    # Divided first, so that the margin of huge values is finite. A tenth of the smallest numbers is 0.
     margin = (high / 10 - low / 10) or high - low
     return (low - margin if low < 0 else 0.0), (high + margin if high > 0 else 0.0)
 
@@ -90,7 +95,8 @@ def bottom_axis(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme,
         if middle - width / 2 < free_from:
             continue
         free_from = middle + width / 2 + _LABEL_DISTANCE
-        elements.append(text_element(label, middle, area.y + area.height + 15, size=LABEL_SIZE, colour=theme.muted, anchor="middle"))
+        y = area.y + area.height + _BASELINE_BELOW
+        elements.append(text_element(label, middle, y, size=LABEL_SIZE, colour=theme.muted, anchor="middle"))
     return elements
 
 
@@ -103,12 +109,13 @@ def value_axis(area: Cell, scale: PixelScale, ticks: Sequence[tuple[float, str]]
 def left_labels(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme) -> list[str]:
     """Return labels at vertical positions in pixels to the left of an area, as many as fit."""
     elements: list[str] = []
-    used: list[float] = []
+    last_position = math.inf
     for position, label in labelled:
-        if used and abs(used[-1] - position) < LABEL_SIZE:
+        if abs(last_position - position) < LABEL_SIZE:
             continue
-        used.append(position)
-        elements.append(text_element(label, area.x - _LABEL_DISTANCE, position + 4, size=LABEL_SIZE, colour=theme.muted, anchor="end"))
+        last_position = position
+        x, y = area.x - _LABEL_DISTANCE, position + _BASELINE
+        elements.append(text_element(label, x, y, size=LABEL_SIZE, colour=theme.muted, anchor="end"))
     return elements
 
 

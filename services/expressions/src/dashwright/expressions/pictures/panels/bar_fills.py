@@ -76,6 +76,7 @@ def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
     length = bar.cell.height if bar.is_vertical else bar.cell.width
     pitch, spacing = _TABLE_PITCH if bar.in_table else _PANEL_PITCH
     count = min(max(math.floor(length / pitch), 1), _MAX_CELLS)
+    # A share of the range. Gaps of very short bars are at most half as long as the pitch.
     gap = min(spacing, length / count / 2) / max(length, 1)
     elements = []
     for index in range(count):

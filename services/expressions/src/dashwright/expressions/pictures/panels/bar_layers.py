@@ -31,6 +31,7 @@ def bar_ends(values: Sequence[NDArray[np.float64]], stacking: str) -> list[tuple
     for row in rows:
         is_negative = row < 0
         start = np.where(np.isnan(row), np.nan, np.where(is_negative, negative_ends, positive_ends))
+        # Stacks of huge values end at finite numbers.
         end = np.clip(start + row, -1e308, 1e308)
         positive_ends = np.where(~is_negative & ~np.isnan(end), end, positive_ends)
         negative_ends = np.where(is_negative & ~np.isnan(end), end, negative_ends)
@@ -48,4 +49,5 @@ def value_range(
     finite = np.concatenate([end[~np.isnan(end)] for _, end in ends])
     low, high = padded_range(float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     low, high = (low if minimum is None else minimum), (high if maximum is None else maximum)
+    # An axis with equal or reversed ends would have no length.
     return (low, high) if high > low else (low, low + (abs(low) or 1.0))

@@ -9,7 +9,7 @@ from dashwright.common.json_shapes import number_of
 from dashwright.expressions.pictures.panels.axes import PixelScale
 from dashwright.expressions.pictures.panels.drawing import Cell
 from dashwright.expressions.pictures.style import Style
-from dashwright.expressions.pictures.svg import path, text_element, text_width
+from dashwright.expressions.pictures.svg import BASELINE, path, text_element, text_width
 
 _DEFAULT_OPACITY: Final = 80
 _DEFAULT_LINE_WIDTH: Final = 1.0
@@ -21,6 +21,10 @@ _MAX_VALUE_SIZE: Final = 30.0
 _MIN_LARGE_VALUE_SIZE: Final = 14.0
 #: The largest size of values in bars.
 _MAX_INNER_SIZE: Final = 14.0
+#: The font size of a value beside a bar relative to the bar's height, and the share of a bar's width that a value above it takes.
+_SIZE_TO_HEIGHT: Final = 0.65
+_WIDTH_SHARE: Final = 0.95
+#: Pixels between a bar and its value.
 _VALUE_GAP: Final = 4.0
 
 
@@ -80,10 +84,10 @@ def value_elements(bars: Sequence[ChartBar], area: Cell, colour: str, mode: str,
     if mode == "never" or not bars:
         return []
     if is_horizontal:
-        size = min(bar.cell.height for bar in bars) * 0.65
+        size = min(bar.cell.height for bar in bars) * _SIZE_TO_HEIGHT
     else:
         widest = max(text_width(bar.text, 1.0) for bar in bars) or 1.0
-        size = min(bar.cell.width for bar in bars) * 0.95 / widest
+        size = min(bar.cell.width for bar in bars) * _WIDTH_SHARE / widest
     size = min(size, _MAX_VALUE_SIZE)
     if size < _MIN_VALUE_SIZE and mode != "always":
         return []
@@ -99,19 +103,21 @@ def value_elements(bars: Sequence[ChartBar], area: Cell, colour: str, mode: str,
 
 
 def _inside(bar: ChartBar, size: float, colour: str) -> str:
-    x, y = bar.cell.x + bar.cell.width / 2, bar.cell.y + bar.cell.height / 2 + size * 0.36
+    """Return the value in the middle of a bar."""
+    x, y = bar.cell.x + bar.cell.width / 2, bar.cell.y + bar.cell.height / 2 + size * BASELINE
     return text_element(bar.text, x, y, size=size, colour=colour, anchor="middle")
 
 
 def _value_above(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
+    """Return the value above a bar, or below a negative one, moved into the area if it would exceed it."""
     bottom = bar.cell.y + bar.cell.height
     y = min(bottom + size, area.y + area.height) if bar.is_negative else max(bar.cell.y - _VALUE_GAP, area.y + size * 0.8)
     return text_element(bar.text, bar.cell.x + bar.cell.width / 2, y, size=size, colour=colour, anchor="middle")
 
 
 def _value_at_side(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
-    """Return the value beyond the end of a bar, or in the bar if there is no room beyond it."""
-    y, width = bar.cell.y + bar.cell.height / 2 + size * 0.36, text_width(bar.text, size)
+    """Return the value beyond the end of a bar, or in the bar if it does not fit beyond it."""
+    y, width = bar.cell.y + bar.cell.height / 2 + size * BASELINE, text_width(bar.text, size)
     left, right = bar.cell.x, bar.cell.x + bar.cell.width
     if bar.is_negative:
         x = left - _VALUE_GAP if left - _VALUE_GAP - width >= area.x else min(left + _VALUE_GAP + width, area.x + area.width)

@@ -19,6 +19,7 @@ from dashwright.expressions.pictures.style import Style
 MIN_CATEGORY_SIZE: Final = 3.0
 #: The maximum number of categories that are read from a frame. In a single frame, further ones are counted.
 _MAX_CATEGORIES: Final = 4_000
+#: The maximum number of characters of a category.
 _MAX_LENGTH: Final = 100
 _DAY_MS: Final = 86_400_000
 _MINUTE_NS: Final = 60_000_000_000
@@ -64,12 +65,15 @@ def bar_table(props: PanelProps) -> BarTable:
         list(labels[0]) if len(category_fields) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
     )
     category_count = category_fields[0][0].row_count if len(category_fields) == 1 else len(categories)
+    # As many as fit along the longer side of the panel.
     categories = categories[: max(int(max(props.width, props.height) // MIN_CATEGORY_SIZE), 1)]
+    # Reversed, so that the first of equal categories remains.
     indexes = {label: index for index, label in reversed(list(enumerate(categories)))}
     numbers, rows_of = [], []
     for columns, (_, x_field), frame_labels in zip(
         columns_of([frame for frame, _ in category_fields], props.field_settings), category_fields, labels, strict=True
     ):
+        # The category of each row of the frame; -1 for an omitted one.
         rows = range(len(categories)) if len(category_fields) == 1 else [indexes.get(label, -1) for label in frame_labels]
         number_columns = [column for column in columns if column.type == "number" and column.field is not x_field]
         numbers += number_columns
@@ -101,14 +105,13 @@ def _category_field(frame: Frame, name: Any) -> Field | None:
 
 
 def _labels(props: PanelProps, field: Field) -> list[str]:
-    """Return the categories of a column as text."""
-    limit = _MAX_CATEGORIES
+    """Return the categories of a column as text. Times have dates in ranges above a day, else seconds unless all are whole minutes."""
     if field.type is FieldType.TIME:
-        times = field.values[:limit]
+        times = field.values[:_MAX_CATEGORIES]
         time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
         return [f"{local_time(time / _MILLISECOND_NS, props.zone):{time_format}}" for time in times.tolist()]
     ((column,),) = columns_of([Frame([field])], props.field_settings)
-    return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(limit)]
+    return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(_MAX_CATEGORIES)]
 
 
 def _row_colours(props: PanelProps, category_fields: Sequence[tuple[Frame, Field]], count: int) -> list[str]:

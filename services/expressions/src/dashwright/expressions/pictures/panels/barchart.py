@@ -28,6 +28,7 @@ from dashwright.expressions.pictures.panels.legend import LegendEntry, with_lege
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import rotated, text_element, text_width, truncated
 
+#: The shares of a category that its bars take, and of the place of a bar that the bar takes, as in Grafana.
 _DEFAULT_GROUP_WIDTH: Final = 0.7
 _DEFAULT_BAR_WIDTH: Final = 0.97
 #: Pixels between two labels below bars.
@@ -69,7 +70,7 @@ class _Chart:
 
     @staticmethod
     def of(props: PanelProps, table: BarTable, cell: Cell, *, is_horizontal: bool) -> "_Chart":
-        """Return the chart of as many categories as fit into a part of the panel."""
+        """Return the chart of as many categories as fit into ``cell``, a part of the panel."""
         count = max(1, int((cell.height if is_horizontal else cell.width) // MIN_CATEGORY_SIZE))
         limit = number_of(props.panel.options.get("xTickLabelMaxLength"))
         categories = [_shortened(name, limit) for name in table.categories[:count]]
@@ -109,6 +110,7 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
     cell = chart.cell
     rotation = min(max(number_of(props.panel.options.get("xTickLabelRotation")) or 0.0, -90.0), 90.0)
     longest = max(text_width(name, LABEL_SIZE) for name in chart.categories)
+    # A rotated label needs the vertical part of its length.
     sine = abs(math.sin(math.radians(rotation)))
     labels_height = max(min(longest * sine, cell.height * _LABEL_SHARE), 0.0) + AXIS_HEIGHT
     scale = PixelScale(chart.low, chart.high, cell.y + cell.height - labels_height, cell.y + _MARGIN)
@@ -178,5 +180,6 @@ def _bars(props: PanelProps, chart: _Chart, area: Cell, scale: PixelScale, first
 
 
 def _share(value: Any, default: float) -> float:
+    """Return an option that is a share from 0 to 1. The minimum keeps bars visible."""
     share = number_of(value)
     return default if share is None else min(max(share, 0.01), 1.0)

@@ -20,11 +20,10 @@ from dashwright.expressions.pictures.panels.item_cells import (
     panel_items,
 )
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
-from dashwright.expressions.pictures.svg import BOLD_WIDTH, rectangle, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import BASELINE, BOLD_WIDTH, rectangle, text_element, text_width, truncated
 
-#: The distance from the middle of a text to its baseline, in font sizes.
-_BASELINE: Final = 0.36
-#: Pixels between bars, by display mode.
+# Most sizes, in pixels, and shares are those of Grafana's component ``BarGauge``.
+#: The gaps between bars by display mode.
 _GAPS: Final = {"lcd": 2.0}
 _DEFAULT_GAP: Final = 10.0
 _TITLE_SIZE: Final = 14.0
@@ -51,6 +50,11 @@ _MIN_VALUE_SIZE: Final = 12.0
 _VALUE_HEIGHTS: Final = (18.0, 50.0)
 _VALUE_HEIGHT_SHARE: Final = 0.1
 _MIN_SIZE: Final = 4.0
+#: The maximum size of a text that a panel configures.
+_MAX_TEXT_SIZE: Final = 200.0
+#: The default minimums of the width and height of a bar that a panel may configure.
+_DEFAULT_MIN_WIDTH: Final = 8.0
+_DEFAULT_MIN_HEIGHT: Final = 16.0
 #: The height of rows if the panel does not configure sizes.
 _MAX_HEIGHT: Final = 300.0
 
@@ -76,7 +80,7 @@ class _Look:
     def text_size(self, name: str, size: float) -> float:
         """Return the configured size of a text, or ``size``."""
         configured = number_of(object_of(self.props.panel.options.get("text")).get(name))
-        return min(max(configured, 1.0), 200.0) if configured else size
+        return min(max(configured, 1.0), _MAX_TEXT_SIZE) if configured else size
 
 
 def draw(props: PanelProps) -> PanelDrawing:
@@ -102,7 +106,7 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
     """Return the number of bars for which the panel has room. Raises NothingToDraw if no bar fits."""
-    name, default = ("minVizWidth", 8.0) if is_vertical else ("minVizHeight", 16.0)
+    name, default = ("minVizWidth", _DEFAULT_MIN_WIDTH) if is_vertical else ("minVizHeight", _DEFAULT_MIN_HEIGHT)
     min_size = min(max(_size_limit(props, name) or default, _MIN_SIZE), 1000.0)
     area = content_area(props)
     available = area.width if is_vertical else area.height
@@ -112,7 +116,7 @@ def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
 
 
 def _gap(props: PanelProps) -> float:
-    """Return the pixels between two bars."""
+    """Return the number of pixels between two bars."""
     return _GAPS.get(string_of(props.panel.options.get("displayMode")), _DEFAULT_GAP)
 
 
@@ -139,7 +143,7 @@ def _row(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
     size = look.text_size("titleSize", _readable_size(look.longest_title, cell.width * _LEFT_WIDTH_SHARE - _LEFT_PADDING, height))
     width = min(text_width(look.longest_title, size) + 1.5 * _LEFT_PADDING, cell.width * _LEFT_WIDTH_SHARE) if title else 0.0
     name = truncated(title, size, width - _LEFT_PADDING)
-    x, y = cell.x + width - _LEFT_PADDING, cell.y + cell.height / 2 + size * _BASELINE
+    x, y = cell.x + width - _LEFT_PADDING, cell.y + cell.height / 2 + size * BASELINE
     elements = [text_element(name, x, y, size=size, colour=look.props.theme.text, anchor="end")] if title else []
     return elements + _bar_with_value(item, Cell(cell.x + width, cell.y, cell.width - width, cell.height), look, size)
 
@@ -174,7 +178,7 @@ def _bar_with_value(item: DisplayItem, cell: Cell, look: _Look, title_size: floa
         size = min(font_size(look.longest_value, value_width - 4, cell.height * LINE_HEIGHT), _MIN_VALUE_SIZE)
     size = look.text_size("valueSize", size)
     bar = GaugeBar(item, scale_of(item), Cell(cell.x, cell.y, max(cell.width - value_width, 1), cell.height), is_vertical=False)
-    y = cell.y + cell.height / 2 + size * _BASELINE
+    y = cell.y + cell.height / 2 + size * BASELINE
     padding = min(_VALUE_PADDING, max(value_width - text_width(look.longest_value, size) * BOLD_WIDTH, 0.0) / 2)
     text, colour = truncated(str(item.display), size, value_width), _value_colour(item, look)
     if look.is_filled_up:
@@ -201,9 +205,11 @@ def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]
     elements = _filled(bar, look.props)
     centre = cell.x + cell.width / 2
     if look.has_values:
+        # A value may extend into the gaps at both sides of its bar.
         value = truncated(str(item.display), value_size, cell.width * 1.2)
-        y = cell.y + top / 2 + value_size * _BASELINE
+        y = cell.y + top / 2 + value_size * BASELINE
         if not look.is_filled_up:
+            # The value is just above the end of the bar.
             y += area.height * (1 - bar.share)
         elements.append(text_element(value, centre, y, size=value_size, colour=_value_colour(item, look), anchor="middle"))
     if title:
@@ -224,6 +230,7 @@ def _filled(bar: GaugeBar, props: PanelProps) -> list[str]:
 
 
 def _value_colour(item: DisplayItem, look: _Look) -> str:
+    """Return the colour of the value as text: that of the item, unless the panel shows values in the colour of text."""
     if look.props.panel.options.get("valueMode") == "text" or item.column is None or item.display.colour == TRANSPARENT:
         return look.props.theme.text
     return item.display.colour

@@ -29,17 +29,17 @@ def _differing_parts(names: Sequence[str], size: float, width: float) -> dict[st
     """Return the parts of names from shortly before their first difference. Names that continue equally after it are cut again."""
     shortest = min(map(len, names))
     difference = next((index for index in range(shortest) if len({name[index] for name in names}) > 1), shortest)
-    start = max(difference - _BEFORE, 0)
+    start, end = max(difference - _BEFORE, 0), difference + 1 + _AFTER
     ellipsis = _ELLIPSIS if start else ""
     groups: dict[str, list[str]] = {}
     for name in names:
-        groups.setdefault(f"{ellipsis}{name[start : difference + 1 + _AFTER]}", []).append(name)
+        groups.setdefault(f"{ellipsis}{name[start:end]}", []).append(name)
     distinct_parts: dict[str, str] = {}
     for start_of_group, group in groups.items():
         cut_names = {name: truncated(f"{ellipsis}{name[start:]}", size, width) for name in group}
         remaining_width = width - text_width(start_of_group, size)
         if len(set(cut_names.values())) < len(group) and len(groups) > 1 and remaining_width > size:
-            parts = _differing_parts([name[difference + 1 + _AFTER :] for name in group], size, remaining_width)
-            cut_names = {name: start_of_group + parts[name[difference + 1 + _AFTER :]] for name in group}
+            parts = _differing_parts([name[end:] for name in group], size, remaining_width)
+            cut_names = {name: start_of_group + parts[name[end:]] for name in group}
         distinct_parts |= cut_names
     return distinct_parts

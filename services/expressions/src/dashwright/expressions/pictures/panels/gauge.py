@@ -12,19 +12,19 @@ from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thre
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, names_of, omission_notes, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import Scale, scale_of
-from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import BASELINE, path, text_element, text_width, truncated
 
 #: The start of the arc at the lower left, in degrees clockwise from the right, and the degrees from its start to its end.
 _START_DEGREES: Final = 150.0
 _DEGREES: Final = 240.0
+#: The maximum width of the arc in pixels, as in Grafana.
 _MAX_WIDTH: Final = 40.0
 _MAX_TITLE_SIZE: Final = 20.0
 _LABEL_SIZE: Final = 11.0
-#: The distance from the middle of a text to its baseline, in font sizes.
-_BASELINE: Final = 0.36
 #: The height of the drawing of an arc of 240 degrees in radii.
 _ARC_HEIGHT: Final = 1.5
 _MAX_LABELS: Final = 20
+_MAX_VALUE_LENGTH: Final = 200
 
 
 def draw(props: PanelProps) -> PanelDrawing:
@@ -62,15 +62,19 @@ class _Arc:
 
 
 def _gauge(props: PanelProps, item: DisplayItem, cell: Cell, title: str) -> list[str]:
+    """Return the arc of an item, the ring of thresholds around it, and the texts."""
     options = props.panel.options
     has_markers, has_labels = options.get("showThresholdMarkers") is not False, options.get("showThresholdLabels") is True
+    # As in Grafana, a line of the title, 1.5 font sizes high, has at most 15 % of the width.
     title_size = min(_MAX_TITLE_SIZE, max(cell.width * 0.15 / 1.5, 8.0), max(cell.height * 0.15, 8.0)) if title else 0.0
     label_size = min(_LABEL_SIZE, max(min(cell.width, cell.height) / 12, 6.0)) if has_labels else 0.0
     scale = scale_of(item)
     labelled = _labelled_values(item, scale, props) if has_labels else []
     margin = max([2.0, *(text_width(item.processor.number_text(value), label_size) + label_size for value in labelled)])
+    # Labels need a line above the arc, and a line and a gap below it.
     height = cell.height - title_size * LINE_HEIGHT * 1.2 - label_size * 2.5 - 2
     radius = max(min((cell.width - 2 * margin) / 2, height / _ARC_HEIGHT), 4.0)
+    # As in Grafana, the arc is narrower if it has labels, and the ring has a fifth of its width.
     width = min(2 * radius / 5.5, _MAX_WIDTH) / (1.5 if has_labels else 1)
     ring = width / 5 if has_markers else 0.0
     top = cell.y + max(label_size * 1.5, 2) + max((height - radius * _ARC_HEIGHT) / 2, 0)
@@ -110,9 +114,10 @@ def _labels(arc: _Arc, item: DisplayItem, scale: Scale, props: PanelProps, value
     elements = []
     for value in values:
         x, y = arc.point(arc.radius + size * 0.8, scale.share(value))
+        # Labels near the top are centred, and the others extend away from the arc.
         anchor: Literal["start", "middle", "end"] = "middle" if abs(x - arc.x) < arc.radius / 4 else "start" if x > arc.x else "end"
         text = item.processor.number_text(value)
-        elements.append(text_element(text, x, y + size * _BASELINE, size=size, colour=props.theme.muted, anchor=anchor))
+        elements.append(text_element(text, x, y + size * BASELINE, size=size, colour=props.theme.muted, anchor=anchor))
     return elements
 
 
@@ -124,9 +129,11 @@ def _texts(props: PanelProps, item: DisplayItem, name: tuple[str, float, float],
     title, title_size, label_size = name
     configured = object_of(props.panel.options.get("text"))
     value = str(item.display)
+    # The value is a little narrower than the circle inside of the arc.
     size = number_of(configured.get("valueSize")) or font_size(value, inner_radius * 1.8, arc.radius, arc.width * 1.7)
     colour = props.theme.text if item.column is None or item.display.colour == TRANSPARENT else item.display.colour
-    elements = [text_element(value[:200], arc.x, arc.y + size * _BASELINE, size=size, colour=colour, anchor="middle", bold=True)]
+    visible_value, y = value[:_MAX_VALUE_LENGTH], arc.y + size * BASELINE
+    elements = [text_element(visible_value, arc.x, y, size=size, colour=colour, anchor="middle", bold=True)]
     if title:
         size = number_of(configured.get("titleSize")) or title_size
         y = min(arc.y + arc.radius * (_ARC_HEIGHT - 1) + size * LINE_HEIGHT + label_size, cell.y + cell.height - size * 0.3)

@@ -1,5 +1,6 @@
 """Grids of heat maps from frames of the type ``heatmap-cells``: of native histograms, and of transformations."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,6 +13,7 @@ from dashwright.expressions.pictures.panels.heat_grid import HeatGrid
 from dashwright.expressions.pictures.series import float_values, milliseconds_of
 
 HEATMAP_CELLS: Final = "heatmap-cells"
+#: The names of columns that describe the place of a cell.
 _EDGE_NAMES: Final = frozenset({"x", "xMin", "xMax", "y", "yMin", "yMax", "yLayout"})
 
 
@@ -41,17 +43,18 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
     distinct = np.unique(times)
     interval = float(np.diff(distinct).min()) if len(distinct) > 1 else props.end - props.start
     # If cells would be smaller than two pixels, the counts of ``width`` by ``height`` cells are added.
-    width = -(-len(distinct) // max(int(props.width // 2), 1))
-    height = -(-(len(edges) - 1) // max(int(props.height // 2), 1))
+    width = math.ceil(len(distinct) / max(int(props.width // 2), 1))
+    height = math.ceil((len(edges) - 1) / max(int(props.height // 2), 1))
     columns = np.searchsorted(distinct, times) // width
     rows = np.searchsorted(edges, lower) // height
-    shape = (-(-(len(edges) - 1) // height), -(-len(distinct) // width))
+    shape = (math.ceil((len(edges) - 1) / height), math.ceil(len(distinct) / width))
     sums, is_missing = np.zeros(shape), np.ones(shape, dtype=np.bool_)
     np.add.at(sums, (rows, columns), values)
     is_missing[rows, columns] = False
     # A time is the end, the start or the middle of its column.
     offset = {"xMax": interval, "xMin": 0.0}.get(time_field.name, interval / 2)
     starts = distinct[::width] - offset
+    # The last time of each column, at the index of its last member, determines its end.
     ends = distinct[np.minimum(np.arange(width, len(distinct) + width, width), len(distinct)) - 1] - offset + interval
     shown_edges = [*edges[:-1:height].tolist(), float(edges[-1])]
     return HeatGrid(np.where(is_missing, np.nan, sums), starts, ends, edges=shown_edges, is_logarithmic=not _are_regular(edges))

@@ -24,6 +24,7 @@ _DEFAULT_ROWS: Final = 10
 _SMALLEST_COUNT: Final = 1e-9
 #: Larger values are in the outermost rows, so that distances of values are finite.
 _MAX_VALUE: Final = 1e300
+#: The minimum height of a row, so that quotients of values and heights are finite.
 _MIN_HEIGHT: Final = 1e-300
 _BUCKET_LABEL: Final = "le"
 _HEATMAP_FORMAT: Final = "heatmap"
@@ -82,7 +83,7 @@ def _of_buckets(all_series: Sequence[PlotSeries], props: PanelProps) -> HeatGrid
         raise NothingToDraw("No time in the data")
     interval = float(np.diff(times).min()) if len(times) > 1 else props.end - props.start
     # Times that would be narrower than two pixels share a column.
-    size = -(-len(times) // max(int(props.width // 2), 1))
+    size = math.ceil(len(times) / max(int(props.width // 2), 1))
     rows = {index: _row(bucket.series, times, size) for index, bucket in enumerate(buckets)}
     names = [bucket.bound or bucket.series.name for bucket in buckets]
     bounds = [_bound(name) for name in names]
@@ -141,7 +142,7 @@ def _row(series: PlotSeries, times: NDArray[np.float64], size: int) -> NDArray[n
 
     ``times`` are those of all series. Each column contains ``size`` of them.
     """
-    count = -(-len(times) // size)
+    count = math.ceil(len(times) / size)
     sums, is_missing = np.zeros(count), np.ones(count, dtype=bool)
     if series.times is not None:
         is_known = ~np.isnan(series.times) & ~np.isnan(series.values)
@@ -166,7 +167,8 @@ def _calculated(all_series: Sequence[PlotSeries], calculation: dict[str, Any], p
     scale = object_of(rows.get("scale"))
     is_logarithmic = scale.get("type") == "log"
     is_used = ~np.isnan(values) & ~np.isnan(times) & (times >= props.start) & (times <= props.end)
-    is_used &= (values > 0) | (not is_logarithmic)
+    if is_logarithmic:
+        is_used &= values > 0
     times, values = times[is_used], np.clip(values[is_used], -_MAX_VALUE, _MAX_VALUE)
     if not len(values):
         raise NothingToDraw("No data")
@@ -188,6 +190,7 @@ def _calculated(all_series: Sequence[PlotSeries], calculation: dict[str, Any], p
 def _column_width(settings: dict[str, Any], props: PanelProps) -> float:
     """Return the width of columns in milliseconds: as configured, or a round time for a number of columns."""
     span = max(props.end - props.start, 1.0)
+    # A column is at least two pixels wide.
     smallest = span / max(props.width / 2, 1)
     if settings.get("mode") == "size" and (size := _milliseconds(settings.get("value"))):
         return max(size, smallest)
@@ -209,6 +212,7 @@ def _milliseconds(value: Any) -> float | None:
 def _row_height(settings: dict[str, Any], low: float, high: float, panel_height: float, *, is_logarithmic: bool) -> float:
     """Return the height of rows in values, or in powers of the base: as configured, or a round number for a number of rows."""
     value = number_of(settings.get("value"))
+    # A row is at least two pixels high.
     smallest = (high - low) / max(panel_height / 2, 1)
     # If values differ little relative to their size, rows have a minimum height, so that 64-bit integers can count them.
     smallest = max(smallest, abs(high) * 1e-12, abs(low) * 1e-12, _MIN_HEIGHT)
@@ -217,5 +221,7 @@ def _row_height(settings: dict[str, Any], low: float, high: float, panel_height:
         return max(1 / max(value or 1.0, 1.0), smallest)
     if settings.get("mode") == "size" and value and value > 0:
         return max(value, smallest)
+    # Equal values have one row, whose height is in proportion to them.
     span = (high - low) or abs(high) or 1.0
-    return round_size(max(span / max(value if value and value > 0 else _DEFAULT_ROWS, 1), smallest))
+    row_count = value if value and value > 0 else _DEFAULT_ROWS
+    return round_size(max(span / max(row_count, 1), smallest))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,11 @@ _DEFAULT_FILL: Final = "dark-orange"
 _DEFAULT_EXPONENT: Final = 0.5
 #: Counts up to it are not drawn by default, as in Grafana.
 _DEFAULT_HIDDEN_COUNT: Final = 1e-9
+#: The part of the width that the labels of rows take at most.
 _NAME_SHARE: Final = 0.25
+#: Pixels between the area of cells and the upper and right edges of the panel, and the left edge if rows have no labels.
+_MARGIN: Final = 8.0
+_RIGHT_MARGIN: Final = 10.0
 # Sizes of the legend, and of the lowest panel that has one, in pixels.
 _LEGEND_HEIGHT: Final = 34.0
 _LEGEND_WIDTH: Final = 240.0
@@ -57,9 +61,9 @@ def draw(props: PanelProps) -> PanelDrawing:
     y_options = object_of(options.get("yAxis"))
     labelled_rows = _labelled_rows(grid, y_options, props)
     is_hidden = y_options.get("axisPlacement") == "hidden"
-    left = 8.0 if is_hidden else labels_width([label for _, label in labelled_rows], props.width * _NAME_SHARE) + 4
-    height = props.height - AXIS_HEIGHT - 8 - (_LEGEND_HEIGHT if has_legend else 0)
-    area = Cell(left, 8, max(props.width - left - 10, 1.0), max(height, 1.0))
+    left = _MARGIN if is_hidden else labels_width([label for _, label in labelled_rows], props.width * _NAME_SHARE) + 4
+    height = props.height - AXIS_HEIGHT - _MARGIN - (_LEGEND_HEIGHT if has_legend else 0)
+    area = Cell(left, _MARGIN, max(props.width - left - _RIGHT_MARGIN, 1.0), max(height, 1.0))
     is_reversed = y_options.get("reverse") is True
     elements = _cells(props, grid, counts, area, _indexes(counts, low, high, len(palette)), palette, is_reversed=is_reversed)
     if not is_hidden:
@@ -108,6 +112,7 @@ def _palette(colours: dict[str, Any], theme: Theme) -> list[str]:
 def _indexes(counts: NDArray[np.float64], low: float, high: float, count: int) -> NDArray[np.int64]:
     """Return the index of the colour of each cell; a cell that is not shown has -1."""
     with np.errstate(all="ignore"):
+        # Halved, so that differences of huge counts are finite.
         shares = (counts / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
         indexes = np.clip(np.nan_to_num(shares * count), 0, count - 1).astype(np.int64)
     indexes[np.isnan(counts)] = -1
@@ -117,7 +122,8 @@ def _indexes(counts: NDArray[np.float64], low: float, high: float, count: int) -
 def _labelled_rows(grid: HeatGrid, y_options: dict[str, Any], props: PanelProps) -> list[tuple[float, str]]:
     """Return the labels of rows, with their positions as shares of the height from bottom to top."""
     unit_config = {name: y_options[name] for name in ("unit", "decimals") if y_options.get(name) is not None}
-    style = Style(unit_config or {name: props.panel.defaults[name] for name in ("unit",) if name in props.panel.defaults}, props.theme)
+    panel_unit = {"unit": props.panel.defaults["unit"]} if "unit" in props.panel.defaults else {}
+    style = Style(unit_config or panel_unit, props.theme)
     if not grid.edges:
         offset = {"top": 1.0, "bottom": 0.0}.get(grid.name_place, 0.5)
         names = [_with_unit(name, style, has_unit=bool(unit_config)) for name in grid.names]
@@ -150,6 +156,7 @@ def _cells(
     row_height = area.height / len(counts)
     lefts = [max(scale.position(start), area.x) for start in grid.starts.tolist()]
     rights = [min(scale.position(end), area.x + area.width) for end in grid.ends.tolist()]
+    # A gap is at most a third of a cell.
     cell_gap = min(max(1.0 if gap is None else gap, 0.0), row_height / 3, (area.width / len(lefts)) / 3)
     by_colour: dict[str, list[tuple[float, float, float, float]]] = {}
     for row, columns in enumerate(indexes.tolist()):
@@ -170,9 +177,13 @@ def _legend(props: PanelProps, palette: Sequence[str], colour_range: tuple[float
     elements = [gradient, rectangle(area.x, top, width, _LEGEND_BAR_HEIGHT, fill)]
     style = _count_style(props)
     y = top + _LEGEND_BAR_HEIGHT + 13
-    for value, x, anchor in ((colour_range[0], area.x, "start"), (colour_range[1], area.x + width, "end")):
+    labels: tuple[tuple[float, float, Literal["start", "end"]], ...] = (
+        (colour_range[0], area.x, "start"),
+        (colour_range[1], area.x + width, "end"),
+    )
+    for value, x, anchor in labels:
         text = style.format_value(value) if math.isfinite(value) else ""
-        elements.append(text_element(text, x, y, size=LABEL_SIZE, colour=props.theme.muted, anchor="start" if anchor == "start" else "end"))
+        elements.append(text_element(text, x, y, size=LABEL_SIZE, colour=props.theme.muted, anchor=anchor))
     return elements
 
 

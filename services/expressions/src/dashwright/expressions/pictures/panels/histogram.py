@@ -28,10 +28,13 @@ from dashwright.expressions.pictures.panels.legend import LegendEntry, with_lege
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style
 
+#: The number of buckets if none is configured, as in Grafana.
 _DEFAULT_COUNT: Final = 30
 #: The minimum width of a bucket in pixels.
 _MIN_BUCKET_WIDTH: Final = 2.0
+#: The part of the width that the labels of counts take at most.
 _LABEL_SHARE: Final = 0.3
+#: The least number of pixels between two labels of edges.
 _LABEL_SPACING: Final = 70.0
 _MARGIN: Final = 8.0
 #: Larger values are in the outermost buckets, so that their distances are finite.
@@ -120,6 +123,7 @@ def _buckets(
 
 
 def _numbers(field: Field) -> NDArray[np.float64]:
+    """Return the values of a column that are numbers, limited to those whose distances are finite."""
     values = float_values(field)
     return np.clip(values[~np.isnan(values)], -_MAX_VALUE, _MAX_VALUE)
 
@@ -133,6 +137,7 @@ def _indexes(values: NDArray[np.float64], offset: float, size: float, first: int
 def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
     """Return the size of buckets, and a note if it is larger than configured because there would be more buckets than pixels."""
     options = props.panel.options
+    # A minimum relative to the values keeps the numbers of buckets within 64-bit integers.
     smallest = max((high - low) / max(props.width / _MIN_BUCKET_WIDTH, 1), abs(low) * 1e-12, abs(high) * 1e-12, _MIN_SIZE)
     size = number_of(options.get("bucketSize"))
     if size and size > 0:
@@ -165,7 +170,7 @@ def _bars(
     vertical: PixelScale,
     colour: str,
 ) -> list[ChartBar]:
-    """Return the bars of a series, which touch each other. An empty bucket has no bar."""
+    """Return the bars of a series, with a gap of one pixel between wide ones. An empty bucket has no bar."""
     lefts = [horizontal.position(edge) for edge in buckets.edges.tolist()]
     bars = []
     for index, (start, top) in enumerate(zip(starts.tolist(), tops.tolist(), strict=True)):
@@ -182,6 +187,7 @@ def _labels(buckets: HistogramBuckets, area: Cell) -> list[tuple[float, str]]:
     """Return the values with labels: the edges of buckets if there is room, else round values."""
     count, style = max(int(area.width // _LABEL_SPACING), 1), buckets.styles[0]
     edges: list[float] = buckets.edges.tolist()
+    # Labels of single edges help only if at least every fourth edge has one.
     if len(edges) > 4 * count:
         return value_ticks(edges[0], edges[-1], area.width, style, is_horizontal=True)
-    return [(edge, style.format_value(edge)) for edge in edges[:: -(-len(edges) // count)]]
+    return [(edge, style.format_value(edge)) for edge in edges[:: math.ceil(len(edges) / count)]]

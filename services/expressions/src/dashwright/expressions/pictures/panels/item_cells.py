@@ -54,8 +54,8 @@ def cells(props: PanelProps, count: int) -> list[Cell]:
         count = columns = min(count, fitting_columns)
     else:
         count = min(count, fitting_columns * fitting_rows)
-        columns = min(max(_automatic_columns(area, count), -(-count // fitting_rows)), fitting_columns)
-    rows = -(-count // columns)
+        columns = min(max(_automatic_columns(area, count), math.ceil(count / fitting_rows)), fitting_columns)
+    rows = math.ceil(count / columns)
     height = (area.height - (rows - 1) * GAP) / rows
     item_cells = []
     for row in range(rows):
@@ -83,11 +83,14 @@ def _automatic_columns(area: Cell, count: int) -> int:
     """
     side = max(_largest_side(area.width, area.height, count), _largest_side(area.height, area.width, count))
     columns = max(math.floor(area.width / side), 1)
-    return -(-count // -(-count // columns))
+    # With the same number of rows, fewer columns may be enough.
+    rows = math.ceil(count / columns)
+    return math.ceil(count / rows)
 
 
 def _largest_side(length: float, cross_length: float, count: int) -> float:
     """Return the side of the largest squares of which ``count`` fit into a rectangle and fill its ``length``."""
+    # If all squares together had exactly the area of the rectangle, each line would have this many.
     parts = math.ceil(math.sqrt(count * length / cross_length))
     lines = parts * cross_length / length
     return length / parts if math.floor(lines) * parts >= count else cross_length / math.ceil(lines)

@@ -18,6 +18,10 @@ _TABLE_ROW_HEIGHTS: Final = (_ROW_HEIGHT, 15.0, 13.0)
 _SWATCH_WIDTH: Final = 14.0
 _SWATCH_HEIGHT: Final = 4.0
 _GAP: Final = 14.0
+#: Between a legend below the drawing and the left and right borders of the panel.
+_MARGIN: Final = 8.0
+#: Added to a height before rows are counted, because sums of row heights have rounding errors.
+_TOLERANCE: Final = 0.1
 _MAX_NAME_WIDTH: Final = 320.0
 #: The parts of a panel that a legend may take below and to the right, as in Grafana.
 _BOTTOM_SHARE: Final = 0.35
@@ -90,10 +94,10 @@ def with_legend(
     # A list of names needs less room than a table of them.
     if header and columns:
         height = min((len(entries) + 1) * _table_row_height(len(entries) + 1, height_limit), height_limit)
-        area = Cell(8, props.height - height - 4, props.width - 16, height)
+        area = Cell(_MARGIN, props.height - height - 4, props.width - 2 * _MARGIN, height)
         return _table(props, entries, header, area), Cell(0, 0, props.width, props.height - height - 10)
     entries = _with_cut_names(entries, min(props.width - 17 - _SWATCH_WIDTH - _SWATCH_GAP, _MAX_NAME_WIDTH))
-    rows = _list_rows(entries, props.width - 16)[: max(1, int(height_limit // _ROW_HEIGHT))]
+    rows = _list_rows(entries, props.width - 2 * _MARGIN)[: max(1, int(height_limit // _ROW_HEIGHT))]
     height = len(rows) * _ROW_HEIGHT
     omitted_count = len(entries) - sum(len(row) for row in rows)
     return _list(props, rows, props.height - height - 4, omitted_count), Cell(0, 0, props.width, props.height - height - 10)
@@ -121,6 +125,7 @@ def _natural_width(entries: Sequence[LegendEntry], header: _Header | None) -> fl
 
 
 def _column_widths(entries: Sequence[LegendEntry], header: _Header, size: float) -> list[float]:
+    """Return the widths in pixels that the columns of values need, with a gap of one font size before each."""
     return [
         max(header.title_width(title, size), *(text_width(entry.values[index], size) for entry in entries)) + size
         for index, title in enumerate(header.columns)
@@ -142,15 +147,15 @@ def _list_rows(entries: Sequence[LegendEntry], width: float) -> list[list[Legend
 
 
 def _list(props: PanelProps, rows: Sequence[Sequence[LegendEntry]], top: float, omitted_count: int) -> list[str]:
+    """Return the rows of a list below each other, and the number of omitted entries above the right end of the first one."""
     elements: list[str] = []
-    x = 8.0
     for index, row in enumerate(rows):
-        x, y = 8.0, top + index * _ROW_HEIGHT
+        x, y = _MARGIN, top + index * _ROW_HEIGHT
         for entry in row:
-            width = min(_texts_width(entry), props.width - x - 8)
+            width = min(_texts_width(entry), props.width - x - _MARGIN)
             elements += _entry(props, entry, x, y, width)
             x += width + _GAP
-    return elements if not omitted_count else [*elements, _omission(props, omitted_count, props.width - 8, top - 3)]
+    return elements if not omitted_count else [*elements, _omission(props, omitted_count, props.width - _MARGIN, top - 3)]
 
 
 def _entry(
@@ -172,8 +177,8 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | 
     """Return the entries one below another, with their values in columns or, without columns, next to their names."""
     columns = header.columns if header else ()
     header_rows = 1 if header else 0
-    row_height = _table_row_height(len(entries) + header_rows, area.height + 0.1)
-    fitting_count = max(1, int((area.height + 0.1) // row_height) - header_rows)
+    row_height = _table_row_height(len(entries) + header_rows, area.height + _TOLERANCE)
+    fitting_count = max(1, int((area.height + _TOLERANCE) // row_height) - header_rows)
     visible_entries = entries[:fitting_count]
     size, widths = _fitting_widths(visible_entries, header, area.width) if header else (_SIZE, [])
     name_width = area.width - sum(widths)

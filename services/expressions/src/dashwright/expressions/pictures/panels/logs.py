@@ -20,8 +20,15 @@ from dashwright.expressions.pictures.svg import CODE_CHARACTER_WIDTH, TextRun, r
 _SIZE: Final = 12.0
 _ROW_HEIGHT: Final = 18.0
 _NOTE_SIZE: Final = 10.0
+#: To the left of the lines, where a bar has the colour of the level.
 _LEFT: Final = 14.0
+_RIGHT: Final = 6.0
+#: The minimum length of a row in a narrow panel.
+_MIN_COLUMNS: Final = 8
 _MAX_LENGTH: Final = 5_000
+#: The limits of the labels of a line.
+_MAX_LABELS: Final = 20
+_MAX_LABELS_LENGTH: Final = 300
 #: Limit on the lines of a panel, which bounds the search for repetitions.
 _MAX_LINES: Final = 20_000
 #: Names of columns that Grafana's data plane contract defines for logs.
@@ -77,7 +84,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     note = f"{shown_count} of {sum(frame.row_count for frame in props.frames)} lines"
     if not has_title:
         # Notes are next to titles. In a panel without a title, the note is in the last row.
-        elements.append(text_element(note, props.width - 6, props.height - 5, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
+        elements.append(text_element(note, props.width - _RIGHT, props.height - 5, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
     return PanelDrawing(elements, notes=[note])
 
 
@@ -86,7 +93,7 @@ def _rows(props: PanelProps, lines: Sequence[LogLine], height: float) -> tuple[l
     options = props.panel.options
     has_times, has_labels = options.get("showTime") is True, options.get("showLabels") is True
     is_wrapped = options.get("wrapLogMessage") is True
-    column_count = max(int((props.width - _LEFT - 6) / (_SIZE * CODE_CHARACTER_WIDTH)), 8)
+    column_count = max(int((props.width - _LEFT - _RIGHT) / (_SIZE * CODE_CHARACTER_WIDTH)), _MIN_COLUMNS)
     elements: list[str] = []
     y, shown_count = 4.0, 0
     for line in _deduplicated(lines, str(options.get("dedupStrategy"))):
@@ -94,7 +101,7 @@ def _rows(props: PanelProps, lines: Sequence[LogLine], height: float) -> tuple[l
         prefix = f"{_time_text(line.nanoseconds, props.zone)} " if has_times else ""
         count = f"{line.count}x " if line.count > 1 else ""
         labels = f"{line.labels} " if has_labels and line.labels else ""
-        text_columns = max(column_count - len(prefix + count), 8)
+        text_columns = max(column_count - len(prefix + count), _MIN_COLUMNS)
         rows = _wrapped(labels + text, text_columns) if is_wrapped else [_cut(" ".join((labels + text).split()), text_columns)]
         if y + _ROW_HEIGHT > height:
             break
@@ -143,7 +150,8 @@ def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
         level_name = (
             str(level_field.values[row] or "") if level_field else next((str(labels[name]) for name in _LEVEL_NAMES if name in labels), "")
         )
-        labels_text = "{" + ", ".join(f"{name}={value}" for name, value in list(labels.items())[:20])[:300] + "}" if labels else ""
+        pairs = ", ".join(f"{name}={value}" for name, value in list(labels.items())[:_MAX_LABELS])
+        labels_text = "{" + pairs[:_MAX_LABELS_LENGTH] + "}" if labels else ""
         yield LogLine(int(time_field.values[row]), text, level_of(level_name, text), labels_text)
 
 
@@ -189,6 +197,7 @@ def _pretty(text: str) -> str:
     """Return JSON with indentation, and any other text unchanged."""
     if text.lstrip()[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
+            # Indentation makes a text longer.
             return json.dumps(json.loads(text), indent=2, ensure_ascii=False)[: 2 * _MAX_LENGTH]
     return text
 

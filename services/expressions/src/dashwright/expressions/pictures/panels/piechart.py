@@ -12,16 +12,21 @@ from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import panel_items
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
-from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import BASELINE, path, text_element, text_width, truncated
 
 # In pixels.
 _MARGIN: Final = 16.0
+#: The minimum width of the ring of a donut.
 _MIN_RING: Final = 20.0
 _LABEL_SIZE: Final = 12.0
 _MIN_LABEL_SIZE: Final = 8.0
 #: The smallest angle in radians of a slice that has a label, as in Grafana.
 _MIN_LABEL_ANGLE: Final = 0.3
 _MIN_LABEL_RADIUS: Final = 30.0
+#: The distance of a label from the centre of a disc, in radii: near the middle of the area of a narrow slice.
+_LABEL_DISTANCE: Final = 0.62
+#: The height of a line of a label in font sizes.
+_LINE_HEIGHT: Final = 1.2
 _FULL_TURN: Final = 2 * math.pi
 _ALMOST_FULL_TURN: Final = _FULL_TURN - 1e-6
 _PERCENT: Final = 100.0
@@ -107,7 +112,7 @@ def _pie(area: Cell, slices: Sequence[Slice], label_parts: Sequence[str], backgr
             elements.append(path(outline, fill=item.colour, stroke=background if item.share < 1 else "none"))
         if label_parts and extent >= _MIN_LABEL_ANGLE and radius >= _MIN_LABEL_RADIUS:
             middle = angle + extent / 2
-            distance = (radius + inner_radius) / 2 if is_ring else radius * 0.62
+            distance = (radius + inner_radius) / 2 if is_ring else radius * _LABEL_DISTANCE
             x, y = distance * math.sin(middle), -distance * math.cos(middle)
             width = _label_width(x, y, radius, inner_radius)
             labels += _label(item, label_parts, centre[0] + x, centre[1] + y, min(_LABEL_SIZE, radius / 5), width)
@@ -144,8 +149,8 @@ def _label(item: Slice, parts: Sequence[str], x: float, y: float, size: float, w
     widest = max((text_width(line, size) for line in lines), default=0.0)
     size = max(size * min(width / (widest or 1.0), 1.0), min(size, _MIN_LABEL_SIZE))
     colour = text_colour_on(item.colour) if item.colour != TRANSPARENT else _TEXT_ON_NOTHING
-    top = y - (len(lines) - 1) * size * 0.6 + size * 0.36
+    top = y - (len(lines) - 1) * size * _LINE_HEIGHT / 2 + size * BASELINE
     return [
-        text_element(truncated(line, size, width + 1), x, top + index * size * 1.2, size=size, colour=colour, anchor="middle")
+        text_element(truncated(line, size, width + 1), x, top + index * size * _LINE_HEIGHT, size=size, colour=colour, anchor="middle")
         for index, line in enumerate(lines)
     ]

@@ -8,16 +8,16 @@ import numpy as np
 import orjson
 
 from dashwright.expressions.javascript.values import text_of
+from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import colour_by_text
-from dashwright.expressions.pictures.display.processor import DisplayValue
 from dashwright.expressions.pictures.display.values import document_text
 from dashwright.expressions.pictures.panels.drawing import Cell
 from dashwright.expressions.pictures.panels.rich_text import markdown_blocks
 from dashwright.expressions.pictures.panels.sparkline import sparkline_of_series
-from dashwright.expressions.pictures.panels.table_cell import BASELINE, FONT_SIZE, PADDING, TableCell, text_in
+from dashwright.expressions.pictures.panels.table_cell import FONT_SIZE, PADDING, TableCell, text_in
 from dashwright.expressions.pictures.panels.text import text_runs
 from dashwright.expressions.pictures.series import PlotSeries
-from dashwright.expressions.pictures.svg import TextRun, rectangle, rich_text_element, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import BASELINE, TextRun, rectangle, rich_text_element, text_element, text_width, truncated
 from dashwright.expressions.transformations.data import Trend
 
 # In pixels.
@@ -49,7 +49,7 @@ def pills(cell: TableCell) -> list[str]:
         label = truncated(text, _PILL_SIZE, width - 2 * _PILL_PADDING + 1)
         position = (x + _PILL_PADDING, y + _PILL_HEIGHT / 2 + _PILL_SIZE * BASELINE)
         elements.append(rectangle(x, y, width, _PILL_HEIGHT, colour, radius=3))
-        elements.append(text_element(label, *position, size=_PILL_SIZE, colour=DisplayValue("", 0, colour).text_colour))
+        elements.append(text_element(label, *position, size=_PILL_SIZE, colour=text_colour_on(colour)))
         x += width + _PILL_GAP
     return elements
 
@@ -66,6 +66,7 @@ def pill_texts(value: Any) -> list[str]:
 
 
 def _colour_of_pill(cell: TableCell, text: str) -> str:
+    """Return the colour of a pill: by the mappings of the column if it has some, else by the text."""
     source = cell.column.source
     has_mappings = bool(source.config.get("mappings"))
     colour = source.processor.display(text).colour if has_mappings else colour_by_text(source.config, text, cell.props.theme)
@@ -102,6 +103,7 @@ def sparkline_cell(cell: TableCell) -> list[str]:
         area.x + value_width + PADDING, area.y + (area.height - height) / 2, max(area.width - value_width - 2 * PADDING, 1.0), height
     )
     colour = cell.display.colour if cell.display.colour.startswith("#") else props.theme.text
+    # A list has no times: the empty range means its own extent.
     start, end = (props.start, props.end) if isinstance(cell.raw, Trend) else (0.0, 0.0)
     elements = [text_in(str(cell.display), value_area, "end", cell.text_colour)] if has_value else []
     return elements + sparkline_of_series(series, line, colour, start=start, end=end)

@@ -18,6 +18,7 @@ from dashwright.expressions.pictures.css_functions import NOTATION
 MAX_LENGTH: Final = 10_000
 #: The maximum number of characters of HTML that are read, because a short Markdown may produce a long HTML.
 _MAX_HTML_LENGTH: Final = 100_000
+#: Elements that are nested more deeply add only their text.
 _MAX_DEPTH: Final = 60
 _MAX_INDENT: Final = 6
 _BREAK: Final = "\n"
@@ -46,8 +47,10 @@ _DECLARATION: Final = re.compile(
 #: Possible colours in a background: a number, or a word without arguments.
 _COLOUR: Final = re.compile(rf"#[0-9a-f]{{3,8}}\b|{NOTATION}|(?<![\w-])[a-z]{{3,20}}\b(?![-(])", re.IGNORECASE)
 _PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
+#: The maximum padding of a box in pixels.
 _MAX_PADDING: Final = 48.0
 _COMMENT: Final = re.compile("<!--.*?-->", re.DOTALL)
+#: A ``<`` without a ``>`` after it.
 _UNENDED: Final = re.compile("<(?![^<>]{1,2000}>)")
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
 
@@ -279,24 +282,31 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
         declarations.get("background-color", "") or declarations.get("background", "") or attributes.get("bgcolor", "")
     )
     is_row = declarations.get("display", "").lower() in _ROWS and not declarations.get("flex-direction", "").lower().startswith("column")
-    alignment = declarations.get("text-align", "") or attributes.get("align", "") or ("center" if tag == "center" else "")
     return _Element(
-        tag,
-        style,
-        alignment.lower() if alignment.lower() in ("center", "right") else "" if alignment else parent.alignment,
-        min(parent.indent + (tag in ("ul", "ol", "blockquote", "dd")), _MAX_INDENT),
-        parent.is_omitted or tag in _OMITTED_ELEMENTS,
-        parent.is_code or tag == "pre",
-        parent.is_quoted or tag == "blockquote",
-        parent.in_table or tag == "table",
-        background or parent.background,
-        number if background else parent.box,
-        _padding(declarations.get("padding", "")) if background else parent.padding,
-        is_row,
-        declarations.get("display", "").lower() == "block" and tag not in _BLOCK_ELEMENTS,
-        parent.row or (number if is_row else 0),
-        parent.cell or (number if parent.row else 0),
+        name=tag,
+        style=style,
+        alignment=_alignment(parent, tag, declarations.get("text-align", "") or attributes.get("align", "")),
+        indent=min(parent.indent + (tag in ("ul", "ol", "blockquote", "dd")), _MAX_INDENT),
+        is_omitted=parent.is_omitted or tag in _OMITTED_ELEMENTS,
+        is_code=parent.is_code or tag == "pre",
+        is_quoted=parent.is_quoted or tag == "blockquote",
+        in_table=parent.in_table or tag == "table",
+        background=background or parent.background,
+        box=number if background else parent.box,
+        padding=_padding(declarations.get("padding", "")) if background else parent.padding,
+        is_row=is_row,
+        is_line=declarations.get("display", "").lower() == "block" and tag not in _BLOCK_ELEMENTS,
+        row=parent.row or (number if is_row else 0),
+        cell=parent.cell or (number if parent.row else 0),
     )
+
+
+def _alignment(parent: _Element, tag: str, configured: str) -> str:
+    """Return ``center``, ``right`` or an empty string: the configured alignment, else that of the element or of its parent."""
+    alignment = (configured or ("center" if tag == "center" else "")).lower()
+    if not alignment:
+        return parent.alignment
+    return alignment if alignment in ("center", "right") else ""
 
 
 def _background(value: str) -> str:
@@ -319,6 +329,7 @@ def _trimmed(spans: Sequence[Span]) -> list[Span]:
         trimmed.pop(0)
     while not trimmed[-1].text.strip():
         trimmed.pop()
+    # Further white space at the start, such as ``&nbsp;``, may be an indent.
     trimmed[0] = replace(trimmed[0], text=trimmed[0].text.lstrip(" \n"))
     trimmed[-1] = replace(trimmed[-1], text=trimmed[-1].text.rstrip())
     return trimmed

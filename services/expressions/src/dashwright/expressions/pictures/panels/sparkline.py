@@ -33,6 +33,7 @@ def sparkline_of_series(
     """Return the values of a series between two times in milliseconds, or over all of its times if the range is empty."""
     if series.times is None:
         return []
+    # The lowest and the highest value of each pixel.
     series = downsampled(series, max(_MIN_POINTS, int(cell.width * 2)))
     assert series.times is not None
     scale = _scale(series)
@@ -71,6 +72,7 @@ def _scale(series: PlotSeries) -> Scale:
 
 
 def _segment(points: list[tuple[float, float]], bottom: float, colour: str, area: tuple[str, float]) -> list[str]:
+    """Return the line through points, and the area from it down to ``bottom`` in a colour and an opacity."""
     line = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     outline = f"{line}L{points[-1][0]:.1f} {bottom:.1f}L{points[0][0]:.1f} {bottom:.1f}Z"
     return [path(outline, fill=area[0], opacity=area[1]), path(line, stroke=colour, width=_LINE_WIDTH)]

@@ -19,7 +19,7 @@ from dashwright.expressions.pictures.panels.item_cells import (
     panel_items,
 )
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
-from dashwright.expressions.pictures.svg import BOLD_WIDTH, rectangle, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import BASELINE, BOLD_WIDTH, rectangle, text_element, text_width, truncated
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
@@ -47,8 +47,6 @@ _CHART_AREA: Final = ("#ffffff", 0.4)
 _TITLE_TO_VALUE: Final = 0.7
 _CHANGE_TO_VALUE: Final = 0.35
 _MIN_CHANGE_SIZE: Final = 9.0
-#: The distance from the middle of a text to its baseline, in font sizes.
-_BASELINE: Final = 0.36
 #: The gap between a name and its value in the middle of a wide cell, in digits of the name.
 _GAP_CHARACTERS: Final = 0.75
 _MAX_VALUE_LENGTH: Final = 200
@@ -126,6 +124,7 @@ def _texts(item: DisplayItem, options: Mapping[str, Any], theme: Theme, *, is_si
 
 def _significant(number: float) -> str:
     """Return a number with three significant digits, with commas between thousands."""
+    # Two decimals follow one digit before the decimal point, and one follows two digits.
     decimals = max(0, 2 - len(str(int(number)))) + 1 if number < 100 else 0
     text = f"{float(f'{number:.3g}'):,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -144,11 +143,12 @@ def _change_colour(change: float, item: DisplayItem, options: Mapping[str, Any],
 def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, look: _Look) -> list[str]:
     """Return the elements of an item: the background, the chart and the texts over it."""
     elements = _background(item, cell, look)
+    # As in Grafana, a low cell has less padding.
     padding = 12.0 if cell.height > 100 else 8.0
     inner = Cell(cell.x + padding, cell.y + padding, max(cell.width - 2 * padding, 1), max(cell.height - 2 * padding, 1))
     is_wide = cell.width / cell.height > _WIDE and look.options.get("wideLayout") is not False
-    least_height = _MIN_HEIGHT_OF_WIDE_CHART if is_wide else _MIN_HEIGHT_OF_CHART
-    has_chart = bool(look.has_chart and cell.height > least_height and item.column and series_of_column(item.column))
+    chart_limit = _MIN_HEIGHT_OF_WIDE_CHART if is_wide else _MIN_HEIGHT_OF_CHART
+    has_chart = bool(look.has_chart and cell.height > chart_limit and item.column and series_of_column(item.column))
     place_texts = _place_wide if is_wide else _place_stacked
     placed_texts, chart_height = place_texts(texts, inner, cell, look, has_chart=has_chart)
     if has_chart and chart_height > 0:
@@ -198,14 +198,14 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     middle = inner.y + height / 2
     if not texts.title:
         is_centred = string_of(look.options.get("justifyMode")) != "start"
-        x, anchor = (inner.x + inner.width / 2, "middle") if is_centred else (inner.x, "start")
-        return _value_and_change(texts, x, middle, value_size, "middle" if anchor == "middle" else "start"), chart_height
+        x = inner.x + inner.width / 2 if is_centred else inner.x
+        return _value_and_change(texts, x, middle, value_size, "middle" if is_centred else "start"), chart_height
     if string_of(look.options.get("justifyMode")) == "center":
         return _centred_line(texts, inner, middle, title_size, value_size), chart_height
     # A configured size may make the value wider than its share.
     taken_width = max(value_width, text_width(texts.value, value_size) * BOLD_WIDTH)
     title = truncated(texts.title, title_size, inner.width - taken_width - _GAP)
-    placed_texts = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
+    placed_texts = [_PlacedText(title, "title", inner.x, middle + title_size * BASELINE, title_size, "start")]
     return placed_texts + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
 
 
@@ -216,7 +216,7 @@ def _centred_line(texts: _Texts, inner: Cell, middle: float, title_size: float, 
     title = truncated(texts.title, title_size, max(inner.width - value_width - gap, 0))
     left = inner.x + max(inner.width - text_width(title, title_size) - gap - value_width, 0) / 2
     value_x = left + text_width(title, title_size) + gap
-    placed_texts = [_PlacedText(title, "title", left, middle + title_size * _BASELINE, title_size, "start")]
+    placed_texts = [_PlacedText(title, "title", left, middle + title_size * BASELINE, title_size, "start")]
     return placed_texts + _value_and_change(texts, value_x, middle, value_size, "start")
 
 
@@ -224,8 +224,9 @@ def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_c
     """Return the texts, the name above the value, and the height of the chart below them."""
     title_size = font_size(look.longest_title, inner.width, inner.height * _TITLE_SHARE, _MAX_TITLE_SIZE) if look.longest_title else 0.0
     free_height = max(inner.height - (cell.height * _CHART_SHARE if has_chart else 0.0) - title_size * LINE_HEIGHT, 1.0)
-    change_room = 1 + (_CHANGE_TO_VALUE if texts.change else 0)
-    value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, free_height / change_room, _MAX_VALUE_SIZE))
+    # The change below the value takes a part of the height that is proportional to the value.
+    value_height = free_height / (1 + (_CHANGE_TO_VALUE if texts.change else 0))
+    value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, value_height, _MAX_VALUE_SIZE))
     value_size = _limited_size(value_size, look.longest_value, inner.width)
     if look.longest_title:
         title_size = look.text_size("titleSize", max(min(value_size * _TITLE_TO_VALUE, title_size), _MIN_TITLE_SIZE))
@@ -234,19 +235,20 @@ def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_c
     # Without a name, values are centered unless the panel aligns them.
     mode = string_of(look.options.get("justifyMode")) or "auto"
     is_centred = mode == "center" or (mode == "auto" and not look.longest_title)
-    x, anchor = (inner.x + inner.width / 2, "middle") if is_centred else (inner.x, "start")
-    side: Literal["start", "middle"] = "middle" if anchor == "middle" else "start"
+    x = inner.x + inner.width / 2 if is_centred else inner.x
+    anchor: Literal["start", "middle"] = "middle" if is_centred else "start"
     top = inner.y if has_chart else inner.y + max((inner.height - height) / 2, 0)
-    title_y = top + title_size * (LINE_HEIGHT / 2 + _BASELINE)
-    title = _PlacedText(truncated(texts.title, title_size, inner.width), "title", x, title_y, title_size, side)
+    title_y = top + title_size * (LINE_HEIGHT / 2 + BASELINE)
+    title = _PlacedText(truncated(texts.title, title_size, inner.width), "title", x, title_y, title_size, anchor)
     value_middle = top + title_size * LINE_HEIGHT + value_size * LINE_HEIGHT / 2
     placed_texts = [title] if texts.title else []
     chart_height = max(cell.height - (top - cell.y) - height, 0.0) if has_chart else 0.0
-    return placed_texts + _value_and_change(texts, x, value_middle, value_size, side), chart_height
+    return placed_texts + _value_and_change(texts, x, value_middle, value_size, anchor), chart_height
 
 
 def _value_and_change(texts: _Texts, x: float, middle: float, size: float, anchor: Literal["start", "middle", "end"]) -> list[_PlacedText]:
-    value = _PlacedText(texts.value[:_MAX_VALUE_LENGTH], "value", x, middle + size * _BASELINE, size, anchor)
+    """Return the value around the height ``middle``, and the change in percent below it, both at the horizontal position ``x``."""
+    value = _PlacedText(texts.value[:_MAX_VALUE_LENGTH], "value", x, middle + size * BASELINE, size, anchor)
     change_size = max(size * _CHANGE_TO_VALUE, _MIN_CHANGE_SIZE)
     change_y = middle + size * LINE_HEIGHT / 2 + change_size * 0.9
     change = _PlacedText(texts.change, "title", x, change_y, change_size, anchor, texts.change_colour)
@@ -260,6 +262,7 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
         return []
     if look.colour_mode == "background_solid":
         return [rectangle(cell.x, cell.y, cell.width, cell.height, colour, radius=2)]
+    # The changes of lightness (percent) and hue (degrees) are those of Grafana.
     factor = _LIGHT_FACTOR if look.theme.is_light else 1.0
     start, end = spun(darkened(colour, 15 * factor), 8), spun(darkened(colour, 5 * factor), -8)
     gradient, fill = linear_gradient([Stop(0, start), Stop(1, end)], *_GRADIENT, is_in_pixels=False)

@@ -10,13 +10,15 @@ from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, P
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.panels.states import Sample, StateColumn, StateRow, legend_states, merged, state_columns, state_rows
 from dashwright.expressions.pictures.style import Style
-from dashwright.expressions.pictures.svg import cells_path, text_element, truncated
+from dashwright.expressions.pictures.svg import BASELINE, cells_path, text_element, truncated
 from dashwright.expressions.pictures.theme import Theme
 
 _DEFAULT_ROW_SHARE: Final = 0.9
 _DEFAULT_OPACITY: Final = 70
+#: The number of rows of a page, as in Grafana.
 _DEFAULT_PAGE: Final = 20
 _MIN_ROW_HEIGHT: Final = 6.0
+#: The part of the width that names take at most.
 _NAME_SHARE: Final = 0.33
 _TEXT_SIZE: Final = 12.0
 _TEXT_MARGIN: Final = 4.0
@@ -77,7 +79,7 @@ def lay_out_rows(rows: Sequence[StateRow], cell: Cell, theme: Theme) -> tuple[Ce
         text_element(
             truncated(row.name, size, name_width - 6),
             area.x - 6,
-            area.y + slot * (index + 0.5) + size * 0.36,
+            area.y + slot * (index + 0.5) + size * BASELINE,
             size=size,
             colour=theme.muted,
             anchor="end",
@@ -130,7 +132,7 @@ def _states(props: PanelProps, style: Style, states: Sequence[tuple[Sample, floa
 
 def _text(props: PanelProps, text: str, left: float, right: float, bar: Cell, colour: str) -> str:
     """Return the text of a state, aligned as the panel configures it."""
-    y = bar.y + bar.height / 2 + _TEXT_SIZE * 0.36
+    y = bar.y + bar.height / 2 + _TEXT_SIZE * BASELINE
     alignment = string_of(props.panel.options.get("alignValue"))
     if alignment == "center":
         return text_element(text, (left + right) / 2, y, size=_TEXT_SIZE, colour=colour, anchor="middle")

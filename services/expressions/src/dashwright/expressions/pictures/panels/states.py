@@ -113,6 +113,7 @@ def _samples(props: PanelProps, item: StateColumn, appearance: "_Appearance") ->
         # The tolerance is for rounded times.
         if interval and not spans_nulls and end - last_start > interval * 1.01:
             end = last_start + interval
+        # The last sample of the pixel determines when the state ends.
         stored_end = math.nan if item.times.ends is None else float(item.times.ends[order[next_index - 1]])
         text, colour = appearance.of(values[order[index]])
         yield Sample(float(starts[index]), max(end if math.isnan(stored_end) else min(end, stored_end), float(starts[index])), text, colour)

@@ -20,7 +20,7 @@ from dashwright.expressions.pictures.panels.state_timeline import (
     visible_columns,
 )
 from dashwright.expressions.pictures.panels.states import Sample, StateRow, state_columns, state_rows
-from dashwright.expressions.pictures.svg import cells_path, text_element, text_width
+from dashwright.expressions.pictures.svg import BASELINE, cells_path, text_element, text_width
 
 _TEXT_SIZE: Final = 12.0
 #: The minimum width of a box and its gap in pixels, as in Grafana.
@@ -67,6 +67,7 @@ def _boxes(props: PanelProps, row: StateRow, bar: Cell, step: float, width_share
 
 
 def _texts(props: PanelProps, centred: Sequence[tuple[Sample, float]], bar: Cell, width: float, opacity: float) -> list[str]:
+    """Return the texts that fit into boxes of a width. A text at an edge is moved inwards, because its box is cut there."""
     mode = string_of(props.panel.options.get("showValue")) or "auto"
     if mode == "never":
         return []
@@ -74,7 +75,7 @@ def _texts(props: PanelProps, centred: Sequence[tuple[Sample, float]], bar: Cell
         text_element(
             sample.text,
             min(max(centre, bar.x + width / 4), bar.x + bar.width - width / 4),
-            bar.y + bar.height / 2 + _TEXT_SIZE * 0.36,
+            bar.y + bar.height / 2 + _TEXT_SIZE * BASELINE,
             size=_TEXT_SIZE,
             colour=text_colour_on(mixed(sample.colour or props.theme.panel, props.theme.panel, opacity)),
             anchor="middle",

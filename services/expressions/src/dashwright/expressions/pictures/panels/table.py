@@ -38,6 +38,7 @@ class _ShownColumn:
 
     @property
     def texts(self) -> list[str]:
+        """The texts of the cells."""
         return [cell_text(self.column, index, display) for index, display in enumerate(self.displays)]
 
 

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, string_of
+from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.processor import DisplayValue
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.table_columns import Align, TableColumn
-from dashwright.expressions.pictures.svg import BOLD_WIDTH, text_element, truncated
+from dashwright.expressions.pictures.svg import BASELINE, BOLD_WIDTH, text_element, truncated
 from dashwright.expressions.transformations.data import Trend
 
 # In pixels.
 FONT_SIZE: Final = 13.0
 PADDING: Final = 6.0
 LINE_HEIGHT: Final = 22.0
-#: The distance from the middle of a text to its baseline, in font sizes.
-BASELINE: Final = 0.36
 #: The cell options of each display mode of older dashboards.
 _OLD_MODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "color-text": {"type": "color-text"},
@@ -56,13 +55,14 @@ class TableCell:
     @property
     def raw(self) -> Any:
         """The value as the query or a transformation returned it; a time as text."""
-        value = self.column.values[self.index]
-        return value if value is None else str(self.display) if self.column.source.type == "time" else self.column.raw[self.index]
+        if self.column.values[self.index] is None:
+            return None
+        return str(self.display) if self.column.source.type == "time" else self.column.raw[self.index]
 
     @property
     def text_colour(self) -> str:
         """The colour of text without a colour of its own."""
-        return DisplayValue("", 0, self.row_colour).text_colour if self.row_colour else self.props.theme.text
+        return text_colour_on(self.row_colour) if self.row_colour else self.props.theme.text
 
 
 def cell_options(column: TableColumn) -> Mapping[str, Any]:

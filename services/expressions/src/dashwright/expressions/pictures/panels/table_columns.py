@@ -21,6 +21,8 @@ MIN_ROW_HEIGHT: Final = 36.0
 #: Further rows are neither sorted nor shown.
 _MAX_ROWS: Final = 100_000
 
+_MAX_SORT_COLUMNS: Final = 10
+
 Align = Literal["start", "middle", "end"]
 _ALIGNMENTS: Final[dict[str, Align]] = {"left": "start", "center": "middle", "right": "end"}
 
@@ -102,6 +104,7 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
 
 def _limited_widths(widths: Sequence[float], available: float) -> list[float]:
     """Return the widths, the largest reduced to one limit so that all fit. No width becomes less than ``_MIN_CUT_WIDTH``."""
+    # From the narrowest on, widths are kept until all further ones, if they were equal, would need more than remains.
     remaining, limit = available, math.inf
     for count, width in zip(range(len(widths), 0, -1), sorted(widths), strict=True):
         if width * count > remaining:
@@ -124,7 +127,7 @@ def _is_hidden(column: DisplayColumn) -> bool:
 def _order_of_rows(columns: Sequence[DisplayColumn], sorting: Sequence[dict[str, Any]]) -> list[int]:
     """Return the indexes of rows sorted by the columns that the panel names; the first of these columns has priority."""
     order = list(range(min(len(columns[0].field), _MAX_ROWS)))
-    for rule in reversed(sorting[:10]):
+    for rule in reversed(sorting[:_MAX_SORT_COLUMNS]):
         column = next((column for column in columns if column.name == rule.get("displayName")), None)
         if column is not None:
             keys = [_sort_key(value) for value in column.values(_MAX_ROWS)]

@@ -43,6 +43,7 @@ def _is_named(column: TableColumn, names: Sequence[str]) -> bool:
 
 
 def _result_text(column: TableColumn, calculation: Calculation) -> str:
+    """Return the result of a calculation in the unit of the column or calculation; empty if it does not apply to the type."""
     if column.source.type != "number" and calculation.id not in _OF_ANY_TYPE:
         return ""
     result = reduced(column.source, calculation.id)

@@ -11,6 +11,7 @@ from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.rich_text import MAX_LENGTH, Span, TextBlock, TextStyle, html_blocks, markdown_blocks
 from dashwright.expressions.pictures.svg import (
+    BASELINE,
     BOLD_WIDTH,
     CODE_CHARACTER_WIDTH,
     TextRun,
@@ -25,16 +26,19 @@ from dashwright.expressions.pictures.svg import (
 )
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
+#: The height of a line in font sizes.
+_LINE_HEIGHT: Final = 1.4
 # In pixels.
 _SIZE: Final = 14.0
 _CODE_SIZE: Final = 13.0
-_LINE_HEIGHT: Final = 1.4
 _MARGIN: Final = 10.0
 _INDENT: Final = 22.0
 _GAP: Final = 8.0
 _CELL_PADDING: Final = 8.0
-_MAX_COLUMNS: Final = 20
+#: The gap between blocks that would not fit with the usual one.
 _SMALL_GAP: Final = 3.0
+#: Further columns of a table are left out.
+_MAX_COLUMNS: Final = 20
 #: Above the first block of a page or cell.
 _CELL_TOP: Final = 6.0
 #: Between a box with a background and the border of the panel.
@@ -144,6 +148,7 @@ class _Page:
         """Begin the box around a block. Its background is drawn when it ends."""
         colour = colour_of(block.background.lower(), self._theme) or ""
         padding, inset = self._gap - 2, 0.0
+        # If gaps are reduced to make text fit, configured padding is not kept either.
         if block.padding is not None and self._gap == _GAP:
             padding, inset = block.padding, max(_BOX_MARGIN + block.padding - _MARGIN, 0.0)
         self._box = _Box(block.box, colour, len(self.elements), self._y, padding, inset if colour else 0.0)
@@ -163,6 +168,7 @@ class _Page:
         self._text_colour = self._theme.text
 
     def _add_lines(self, block: TextBlock, left: float, width: float) -> None:
+        """Add the wrapped lines of a block, with its marker before the first line, or with the bar of a quotation beside them."""
         top = self._y
         anchor, x = _anchor(block.alignment, left, width)
         colour = self._theme.muted if block.is_quoted and not self._box.colour else self._text_colour
@@ -179,6 +185,7 @@ class _Page:
             self.elements.append(rectangle(left - 12, top, 3, self._y - top, self._theme.border))
 
     def _add_code(self, code: str, left: float, width: float) -> None:
+        """Add lines of code on a background of their own."""
         lines = code.rstrip("\n").split("\n")
         style = TextStyle(code=True)
         height = min(len(lines) * _CODE_SIZE * _LINE_HEIGHT + _GAP, self._height - self._y)
@@ -192,6 +199,7 @@ class _Page:
         self._y += _GAP / 2
 
     def _add_table(self, block: TextBlock, left: float, width: float) -> None:
+        """Add a table, whose columns are as wide as their texts, or narrowed in proportion if they do not fit."""
         column_count = min(max(len(row) for row in block.rows), _MAX_COLUMNS)
         texts = [["".join(span.text for span in cell) for cell in row[:column_count]] for row in block.rows]
         widths = [
@@ -220,6 +228,7 @@ class _Page:
 
 
 def _anchor(alignment: str, left: float, width: float) -> tuple[Literal["start", "middle", "end"], float]:
+    """Return the ``text-anchor`` of an alignment, and its position in a line of a width."""
     if alignment == "center":
         return "middle", left + width / 2
     return ("end", left + width) if alignment == "right" else ("start", left)
@@ -272,11 +281,16 @@ def message(props: PanelProps, text: str, colour: str) -> PanelDrawing:
     """Return a short text in the middle of the panel, such as an error."""
     size = 13.0 if props.height > 40 else 10.0
     lines = wrapped_lines(text, size, props.width - 24, max(1, int(props.height // (size * 1.5))))
-    top = props.height / 2 - (len(lines) - 1) * size * 0.7 + size * 0.36
+    top = props.height / 2 - (len(lines) - 1) * size * _LINE_HEIGHT / 2 + size * BASELINE
     return PanelDrawing(
         [
             text_element(
-                truncated(line, size, props.width - 8), props.width / 2, top + index * size * 1.4, size=size, colour=colour, anchor="middle"
+                truncated(line, size, props.width - 8),
+                props.width / 2,
+                top + index * size * _LINE_HEIGHT,
+                size=size,
+                colour=colour,
+                anchor="middle",
             )
             for index, line in enumerate(lines)
         ]

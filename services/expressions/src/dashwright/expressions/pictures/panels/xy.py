@@ -1,5 +1,6 @@
 """Charts of numbers against numbers: points of XY charts, and lines of trends."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -83,6 +84,7 @@ def _configured_pairs(props: PanelProps, columns: Sequence[Sequence[DisplayColum
 
 
 def _named(columns: Sequence[DisplayColumn], reference: Any) -> DisplayColumn | None:
+    """Return the column to which a reference, a name or ``{"matcher": {"options": name}}``, refers, or None."""
     name = reference if isinstance(reference, str) else object_of(object_of(reference).get("matcher")).get("options")
     return next((column for column in columns if name in (column.name, column.field.name)), None)
 
@@ -92,6 +94,7 @@ def _series(props: PanelProps, pairs: Sequence[tuple[DisplayColumn, DisplayColum
     xy_series = []
     pairs = pairs[:MAX_SERIES]
     for (x, _), y in zip(pairs, as_series([y for _, y in pairs], props.theme), strict=True):
+        # Times are stored in nanoseconds and drawn in milliseconds.
         scale = 1e6 if x.type == "time" else 1.0
         xs, ys = (np.clip(values, -_MAX_VALUE, _MAX_VALUE) for values in (float_values(x.field) / scale, float_values(y.field)))
         is_known = ~np.isnan(xs) & ~np.isnan(ys)
@@ -135,8 +138,9 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
 def _range(all_values: Sequence[NDArray[np.float64]], style: Style, *, padding: float) -> tuple[float, float]:
     """Return the limits of an axis: the configured ones, else the lowest and highest value with ``padding`` (a share of the range)."""
     low, high = min(float(values.min()) for values in all_values), max(float(values.max()) for values in all_values)
-    # Equal values have a margin relative to their size.
-    margin = (high - low) * padding or (abs(high) / 2 or 1.0) * (high == low)
+    margin = (high - low) * padding
+    if high == low:
+        margin = abs(high) / 2 or 1.0
     low, high = (
         low - margin if style.minimum is None else max(style.minimum, -_MAX_VALUE),
         high + margin if style.maximum is None else min(style.maximum, _MAX_VALUE),
@@ -152,6 +156,7 @@ def _marks(series: XySeries, colour: str, x_scale: PixelScale, y_scale: PixelSca
     xs, ys = series.xs[is_inside], series.ys[is_inside]
     elements = []
     if "lines" in look:
+        # Lines of trends ascend; those of XY charts connect points in the order of rows.
         order = np.argsort(xs, kind="stable") if default_look == "lines" else np.arange(len(xs))
         line = downsampled(PlotSeries(series.y.name, xs[order], ys[order]), limit)
         points = zip(xs[order].tolist() if line.times is None else line.times.tolist(), line.values.tolist(), strict=True)
@@ -161,7 +166,8 @@ def _marks(series: XySeries, colour: str, x_scale: PixelScale, y_scale: PixelSca
         # Points at the same pixel are drawn once.
         positions = np.column_stack([x_scale.positions(xs), y_scale.positions(ys)])
         pixels = np.unique(np.round(positions), axis=0)
-        pixels = pixels[:: -(-len(pixels) // limit) or 1]
+        # Every n-th point, so that at most ``limit`` are drawn.
+        pixels = pixels[:: math.ceil(len(pixels) / limit) or 1]
         size = number_of(object_of(custom.get("pointSize")).get("fixed")) or _DEFAULT_POINT_SIZE
         radius = min(max(size, 1.0), _MAX_POINT_SIZE) / 2
         circles = "".join(

@@ -91,10 +91,9 @@ def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxi
 
 def tick_texts(style: Style, values: Sequence[float], step: float | None = None) -> list[str]:
     """Return the labels of ticks: the values with the decimals of the step between ticks, unless the style has some."""
-    decimals = step_decimals(step) if step else 0
     if style.decimals is not None:
         return [style.format_value(value) for value in values]
-    if decimals:
+    if step and (decimals := step_decimals(step)):
         style = Style({**style.config, "decimals": decimals}, style.theme)
     is_fixed = string_of(style.config.get("unit")).startswith(_UNITS_WITH_FIXED_TEXT)
     texts = [style.format_value(value) for value in values]

@@ -12,6 +12,8 @@ from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 
 #: The number of colours of a continuous scheme that a gradient is made of.
 _STOPS: Final = 16
+#: The number of values among which the value at a position is searched: more than the distinct colours of most plots.
+_SEARCHED_VALUES: Final = 400
 #: The change of the hue of a gradient at its ends.
 _HUE_CHANGE_DEGREES: Final = 15
 
@@ -46,5 +48,5 @@ def _stops_of_scheme(plotted: PlottedSeries, scale: ValueScale) -> list[Stop]:
 def _value_at(scale: ValueScale, share: float) -> float:
     """Return the value at a share of the height below the top."""
     # Scales do not compute values from positions, so the nearest of many values is searched.
-    values = np.linspace(scale.low, scale.high, 400)
+    values = np.linspace(scale.low, scale.high, _SEARCHED_VALUES)
     return float(values[int(np.argmin(np.abs(scale.positions(values) - share * scale.height)))])

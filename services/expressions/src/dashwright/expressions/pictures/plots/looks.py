@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, number_of, object_of, string_of
 
+# The first value of each setting is its default.
 _DRAW_STYLES: Final = ("line", "bars", "points")
 _INTERPOLATIONS: Final = ("linear", "smooth", "stepBefore", "stepAfter")
 _GRADIENTS: Final = ("none", "opacity", "hue", "scheme")
@@ -17,7 +18,7 @@ _MAX_LINE_WIDTH: Final = 20.0
 _MAX_POINT_SIZE: Final = 40.0
 _MAX_BAR_WIDTH: Final = 200.0
 _MAX_DASHES: Final = 16
-# The default lengths of dashes and gaps, in pixels.
+# The default lengths of dashes and gaps, in pixels. A dot is a dash of no length with round ends.
 _DASH: Final = (10.0, 10.0)
 _DOTS: Final = (0.0, 10.0)
 #: The opacity of the area down to another series if none is set.
@@ -42,8 +43,8 @@ class Look:
     bar_share: float = 0.6  #: The width of a bar as a share of the distance of points.
     max_bar_width: float = _MAX_BAR_WIDTH  #: In pixels.
     stack_mode: str = ""
-    stack_group: Hashable = None
-    transform: str = ""
+    stack_group: Hashable = None  #: Series with the same mode and group are stacked.
+    transform: str = ""  #: ``negative-Y``, ``constant`` or empty.
     fills_to: str = ""  #: The name of the series down to which the area is filled.
     is_hidden: bool = False
     is_in_legend: bool = True
@@ -90,6 +91,7 @@ def _choice(value: Any, choices: tuple[str, ...]) -> str:
 
 
 def _bounded(value: Any, default: float, low: float, high: float) -> float:
+    """Return a number limited to the range from ``low`` to ``high``, or the default for any other value."""
     number = number_of(value)
     return default if number is None else min(max(number, low), high)
 
@@ -100,4 +102,5 @@ def _dash(value: Any, default: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _spanned_distance(value: Any) -> float:
+    """Return the milliseconds below which gaps are spanned, from the setting ``spanNulls``: true for all gaps, or a number."""
     return math.inf if value is True else max(number_of(value) or 0.0, 0.0)

@@ -37,6 +37,7 @@ def series_elements(plotted: Sequence[PlottedSeries], scales: Mapping[object, Va
     """Return the elements of all visible series, from back to front."""
     visible = [series for series in plotted if not series.look.is_hidden and series.scale in scales and len(series.times)]
     slot = _bar_slot(visible, plot)
+    # Reversed, so that the first of several series with one name remains.
     by_name = {name: series for series in reversed(plotted) for name in (series.name, series.series.name)}
     elements = []
     for series in visible:
@@ -165,7 +166,7 @@ class _SeriesDrawing:
         return are_cuts
 
     def _has_room_for_points(self) -> bool:
-        # Grafana shows points if they are further apart than twice their own size.
+        # Grafana shows points if they are further apart than twice their own size, which is 3 and twice the line width.
         return len(self._xs) <= self._plot.width / (2 * (3 + 2 * self._look.line_width))
 
     def _floor(self, target: PlottedSeries | None) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from dashwright.common.json_shapes import number_of
 
 #: The maximum number of nulls that are inserted into one frame. Beyond it each gap has a single one.
 _MAX_INSERTED: Final = 50_000
-#: In milliseconds.
+#: The minimum distance of inserted nulls, in milliseconds.
 _MIN_DISTANCE: Final = 1.0
 _DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
@@ -43,10 +43,12 @@ def inserted_rows(
     counts = np.maximum(np.ceil(np.diff(times) / distance) - 1, 0)
     before = max(math.ceil((times[0] - start) / distance), 0) if start is not None else 0
     after = max(math.ceil((end - times[-1]) / distance) - 1, 0) if end is not None else 0
+    # This comparison is also false for NaN.
     if not counts.sum() + before + after <= _MAX_INSERTED:
         counts, before, after = np.minimum(counts, 1), min(before, 1), min(after, 1)
     lengths = np.concatenate([counts.astype(np.intp), [after]]) + 1
     indexes = np.repeat(np.arange(len(times)), lengths)
+    # The number of distances from a point to each row: 0 for the point, and 1, 2 and so on for times inserted after it.
     steps = np.arange(len(indexes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     leading = times[0] - distance * np.arange(before, 0, -1)
     all_times = np.concatenate([leading, times[indexes] + steps * distance])
@@ -75,6 +77,7 @@ def spanned_points(times: NDArray[np.float64], values: NDArray[np.float64], dist
     positions = np.flatnonzero(~is_null)
     if not len(positions):
         return np.ones(len(values), dtype=np.bool_)
+    # For each point, the index in ``positions`` of the next value that is not null.
     following = np.searchsorted(positions, np.arange(len(values)))
     is_inside = (following > 0) & (following < len(positions))
     right = times[positions[np.minimum(following, len(positions) - 1)]]

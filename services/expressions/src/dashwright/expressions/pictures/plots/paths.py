@@ -25,6 +25,7 @@ def area(xs: NDArray[np.float64], ys: NDArray[np.float64], floor_ys: NDArray[np.
     """Return the path of the area between two lines with points at the same ``xs``."""
     upper, lower = _vertices(xs, ys, interpolation), _vertices(xs, floor_ys, interpolation)[::-1]
     is_smooth = interpolation == "smooth"
+    # The lower line is reversed, and its move (M) to the start becomes a line.
     return f"{_path(upper, is_smooth=is_smooth)}L{_path(lower, is_smooth=is_smooth)[1:]}Z"
 
 
@@ -62,6 +63,7 @@ def _smooth_vertices(xs: NDArray[np.float64], ys: NDArray[np.float64]) -> Points
     weights = 3 * (left_width + right_width)
     is_monotone = (left * right > 0) & (weights > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Weighted harmonic means of the slopes at both sides of each inner point.
         means = weights / ((2 * right_width + left_width) / left + (right_width + 2 * left_width) / right)
     tangents[1:-1] = np.where(is_monotone, means, 0)
     vertices = np.empty((3 * len(xs) - 2, 2))
@@ -72,6 +74,7 @@ def _smooth_vertices(xs: NDArray[np.float64], ys: NDArray[np.float64]) -> Points
 
 
 def _path(vertices: Points, *, is_smooth: bool) -> str:
+    """Return the path through points, whose coordinates follow one command: curves if ``is_smooth``, else straight lines."""
     coordinates = [f"{number:.1f}" for number in vertices.ravel().tolist()]
     start = f"M{coordinates[0]} {coordinates[1]}"
     command = "C" if is_smooth else "L"

@@ -67,6 +67,7 @@ def plotted_series(panel: Panel, frames: Sequence[Frame], theme: Theme, start: f
 
 
 def _look(series: PlotSeries, style: Style) -> Look:
+    """Return the look that a style configures, with steps for booleans, and without points for a constant."""
     look = Look.of(style.custom)
     if look.transform == "constant":
         return replace(look, points="never")

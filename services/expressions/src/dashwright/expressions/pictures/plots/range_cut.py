@@ -33,8 +33,10 @@ def _value_between(times: NDArray[np.float64], values: NDArray[np.float64], inde
     if interpolation is None or not 0 < index < len(times):
         return math.nan
     before, after = float(values[index - 1]), float(values[index])
-    if math.isnan(before) or math.isnan(after) or interpolation == "stepAfter":
-        return before if not math.isnan(after) else math.nan
+    if math.isnan(before) or math.isnan(after):
+        return math.nan
+    if interpolation == "stepAfter":
+        return before
     if interpolation == "stepBefore":
         return after
     share = (time - times[index - 1]) / (times[index] - times[index - 1])

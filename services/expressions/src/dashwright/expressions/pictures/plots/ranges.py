@@ -76,6 +76,7 @@ def _linear_range(low: float, high: float, settings: RangeSettings, minimum: flo
     step = 10.0 ** math.floor(_magnitude(padded_span)) / 10
 
     def padding(end: float) -> float:
+        """Return the padding beyond an end. As in uPlot, equal values other than 0 have a padding as large as themselves."""
         if span:
             return padded_span * _PADDING
         return padded_span * (_PADDING if end == 0 else 1)
@@ -106,6 +107,7 @@ def _logarithmic_range(low: float, high: float, base: int, *, has_integers: bool
     new_low = math.copysign(_power(low, base, is_up=low <= 0), low) if low else 0.0
     new_high = math.copysign(_power(high, base, is_up=high > 0), high) if high else 0.0
     if has_integers:
+        # With NaN, the axis has no range: whole numbers on a logarithmic axis are 1 or more.
         return max(new_low, 1.0), math.nan if new_high < 0 else new_high and _power(new_high, base, is_up=True)
     return new_low, new_high
 

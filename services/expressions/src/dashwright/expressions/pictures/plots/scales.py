@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.plots.ranges import RangeSettings
 
+# Parts of keys of scales without a setting, as Grafana writes them.
 _NO_UNIT: Final = "__fixed"
 _UNSET: Final = "na"
 _BASES: Final = (2, 10)
@@ -105,6 +106,7 @@ class ValueScale:
             return np.asarray(np.arcsinh(values / self.linear_threshold))
         # All values of a logarithmic scale have the sign of its ends.
         sign, smallest = (-1.0, -self.high) if self.high < 0 else (1.0, self.low)
+        # A scale whose end is 0 covers four powers of the base.
         smallest = smallest if smallest > 0 else max(abs(self.low), abs(self.high)) / float(self.base) ** 4
         return sign * np.log(np.maximum(sign * values, smallest))
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+#: The approximate number of values from which the direction of a series is determined.
 _SAMPLES: Final = 100
 
 

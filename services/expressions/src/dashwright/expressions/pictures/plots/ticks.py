@@ -7,7 +7,10 @@ from typing import Final
 
 from dashwright.expressions.pictures.plots.scales import ValueScale
 
+#: Steps between ticks are these multiples of a power of ten.
 _MULTIPLES: Final = (1, 2, 2.5, 5)
+#: The share of a step by which rounding errors may move a multiple of it.
+_TOLERANCE: Final = 1e-9
 #: Units whose ticks are multiples of powers of two.
 _BINARY_UNITS: Final = frozenset(
     [f"{prefix}{unit}" for prefix in ("", "k", "m", "g", "t", "p") for unit in ("bytes", "bits")]
@@ -38,8 +41,8 @@ def value_ticks(scale: ValueScale, unit_id: str, *, has_integers: bool) -> Value
     step = _binary_step(min_step) if unit_id in _BINARY_UNITS else _decimal_step(min_step)
     if has_integers:
         step = max(math.ceil(step), 1)
-    first = math.ceil(scale.low / step - 1e-9)
-    count = min(math.floor(scale.high / step + 1e-9) - first + 1, _MAX_TICKS)
+    first = math.ceil(scale.low / step - _TOLERANCE)
+    count = min(math.floor(scale.high / step + _TOLERANCE) - first + 1, _MAX_TICKS)
     # Multiples are rounded, because 3 * 0.1 is not 0.3.
     decimals = max(0, 2 - math.floor(math.log10(step)))
     return ValueTicks([round((first + index) * step, decimals) for index in range(count)], step)
@@ -52,13 +55,15 @@ def step_decimals(step: float) -> int:
 
 
 def _decimal_step(min_step: float) -> float:
+    """Return the smallest round step that is not less than ``min_step``."""
     power = math.floor(math.log10(min_step))
     steps = (multiple * 10.0**exponent for exponent in (power, power + 1) for multiple in _MULTIPLES)
-    return next(step for step in steps if step >= min_step * (1 - 1e-9))
+    return next(step for step in steps if step >= min_step * (1 - _TOLERANCE))
 
 
 def _binary_step(min_step: float) -> float:
-    return 2.0 ** math.ceil(math.log2(min_step) - 1e-9)
+    """Return the smallest power of two that is not less than ``min_step``."""
+    return 2.0 ** math.ceil(math.log2(min_step) - _TOLERANCE)
 
 
 def _powers(scale: ValueScale) -> list[float]:
@@ -66,11 +71,11 @@ def _powers(scale: ValueScale) -> list[float]:
     base = float(scale.base)
     largest = max(abs(scale.low), abs(scale.high), 1e-300)
     smallest = scale.linear_threshold if scale.distribution == "symlog" else largest / base**_MAX_TICKS
-    exponents = range(math.ceil(math.log(max(smallest, 1e-300), base) - 1e-9), math.floor(math.log(largest, base) + 1e-9) + 1)
+    exponents = range(math.ceil(math.log(max(smallest, 1e-300), base) - _TOLERANCE), math.floor(math.log(largest, base) + _TOLERANCE) + 1)
     sizes = [base**exponent for exponent in exponents[-_MAX_TICKS:]]
     values = [-size for size in reversed(sizes)] + ([0.0] if scale.distribution == "symlog" else []) + sizes
     is_above_zero = scale.distribution == "log" and scale.high > 0
-    tolerance = 1e-9 * largest
+    tolerance = _TOLERANCE * largest
     return [value for value in values if scale.low - tolerance <= value <= scale.high + tolerance and not (is_above_zero and value <= 0)]
 
 

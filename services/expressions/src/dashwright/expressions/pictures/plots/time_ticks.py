@@ -49,6 +49,7 @@ def time_ticks(start: float, end: float, width: float, text_width: Callable[[str
     length = end - start
     if not length > 0 or not width > 0:
         return TimeTicks([], [])
+    # Labels are about as wide as one at the start, in the format for the closest possible ticks.
     sample = _format(length, length * _SPACE / width)(local_time(start, zone))
     label_length = length * text_width(sample) / width
     min_step = label_length + length * _GAP / width
@@ -59,8 +60,8 @@ def time_ticks(start: float, end: float, width: float, text_width: Callable[[str
         # Where clocks are changed, ticks are closer, and an hour may occur twice.
         if start <= time <= end and (not times or time - times[-1] >= max(label_length, step * _MIN_SHARE)):
             times.append(time)
-    show = _format(length, step)
-    return TimeTicks(times, [show(local_time(time, zone)) for time in times])
+    format_time = _format(length, step)
+    return TimeTicks(times, [format_time(local_time(time, zone)) for time in times])
 
 
 def local_time(time: float, zone: tzinfo) -> datetime:
