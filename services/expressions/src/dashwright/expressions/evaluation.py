@@ -118,6 +118,7 @@ def _source_result(ref_id: str, result: Result, values: Values | DashwrightError
 
 
 def _expression_result(ref_id: str, outcome: Outcome | DashwrightError) -> Result:
+    """Return the result of an expression: its frames or its error. Without frames, the result itself has the warnings."""
     if isinstance(outcome, DashwrightError):
         return Result(error=outcome)
     # The frames contain the warnings as notices of the first frame.
@@ -209,6 +210,7 @@ def _dropped_member(outcome: Outcome | DashwrightError | None) -> dict[str, Any]
 
 
 def _dropped_items_json(dropped_items: DroppedItems) -> dict[str, Any]:
+    """Return the items that an operation dropped, as an explanation describes them."""
     label_sets = [dict(labels.pairs) for labels in dropped_items.labels[:_MAX_EXPLAINED_ITEMS]]
     return {
         "operation": dropped_items.operation,

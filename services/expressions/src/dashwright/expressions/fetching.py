@@ -84,6 +84,7 @@ class _QueryBatch:
         self._default_points = DEFAULT_POINTS_WITH_EXPRESSIONS if has_expressions else DEFAULT_POINTS
 
     async def run(self, queries: Sequence[SourceQuery], data_sources: Sequence[DataSource | DashwrightError]) -> None:
+        """Run the queries concurrently and record their results. A missing data source is the error of its query."""
         if len(queries) == 1:
             await self._fetch(queries[0], data_sources[0])
             return
@@ -97,11 +98,13 @@ class _QueryBatch:
             self.fetched.results.setdefault(query.ref_id, Result(error=_query_error(query, error)))
 
     async def _fetch(self, query: SourceQuery, data_source: DataSource | DashwrightError) -> None:
+        """Record the result and the duration of a query."""
         start = time.perf_counter()
         self.fetched.results[query.ref_id] = await self._result(query, data_source)
         self.fetched.seconds[query.ref_id] = time.perf_counter() - start
 
     async def _result(self, query: SourceQuery, data_source: DataSource | DashwrightError) -> Result:
+        """Return the result of a query: its frames, or the error as the caller may see it."""
         if isinstance(data_source, DashwrightError):
             return Result(error=data_source)
         self.fetched.types[query.ref_id] = data_source.type
@@ -118,6 +121,7 @@ class _QueryBatch:
         return Result(frames)
 
     async def _frames(self, query: SourceQuery, data_source: DataSource) -> Sequence[Frame]:
+        """Return the frames of a query, from the cache if its data source is a stored one."""
         time_range = self._request.time_ranges[query.ref_id]
         record = data_source.record
         # Results of built-in sources are never cached.
@@ -135,6 +139,7 @@ class _QueryBatch:
 
 
 async def _run_query(query: PreparedQuery, data_source: DataSource, limits: Limits) -> Sequence[Frame]:
+    """Return the frames of a query that the cache does not have."""
     # Several requests may share the result, so the query has the deadline of its data source, not that of a request.
     assert data_source.record is not None
     origin = f"jsonData.timeout of the data source {data_source.record.name!r:.80}, or setting DASHWRIGHT_SOURCE_SECONDS"
@@ -160,6 +165,7 @@ async def _run_query(query: PreparedQuery, data_source: DataSource, limits: Limi
 
 
 def _query_error(query: SourceQuery, error: DashwrightError) -> DashwrightError:
+    """Return the error of a query with its refId in the message."""
     query_error = type(error)(f"failed to execute query [{query.ref_id}]: {error.message}", message_id="sse.dataQueryError")
     query_error.__cause__ = error
     return query_error
@@ -173,4 +179,5 @@ def _check_size(frames: Sequence[Frame], limits: Limits) -> None:
 
 
 def _value_count(frame: Frame) -> int:
+    """Return the number of values of a frame, without its times."""
     return frame.row_count * sum(field.type is not FieldType.TIME for field in frame.fields)

@@ -42,6 +42,7 @@ async def health(body: bytes, context: QueryContext, limits: Limits, sources: So
 
 
 async def _health_of(data_source: DataSource) -> str:
+    """Return the message of a healthy data source. Raises its error, or DeadlineExceeded at its timeout."""
     try:
         async with asyncio.timeout(data_source.asyncio_timeout) as scope:
             return await data_source.source.health()
@@ -54,6 +55,7 @@ async def _health_of(data_source: DataSource) -> str:
 
 
 def _uid(body: bytes) -> str:
+    """Return the uid in the body of a request."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:

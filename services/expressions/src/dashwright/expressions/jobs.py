@@ -69,6 +69,7 @@ class EvaluationRunner:
 
 
 def _status(execution: Execution, evaluation: Evaluation) -> JobStatus:
+    """Return the final status of a job, which lists the errors of refIds."""
     errors = [
         f"{ref_id}: {result.error.message}" for ref_id, result in evaluation.results.items() if isinstance(result.error, DashwrightError)
     ]

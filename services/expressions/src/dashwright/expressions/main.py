@@ -105,6 +105,7 @@ class ExpressionsWorker:
             await self._warm_up_task
 
     async def _warm_up(self) -> None:
+        """Start the child processes of SQL, if the feature is on."""
         if self._settings.sql is None:
             return
         try:

@@ -128,6 +128,7 @@ async def respond(
 
 
 async def _find_faults(body: bytes, context: QueryContext, settings: QuerySettings, limits: Limits) -> list[Fault]:
+    """Return the faults of a request."""
     find = partial(find_faults, body, context, settings.clock.now(), limits, settings.sql)
     return await _run(find, limits, in_thread=_is_slow_to_parse(body))
 
@@ -155,6 +156,7 @@ async def evaluate(body: bytes, context: QueryContext, settings: QuerySettings, 
 
 
 def _limits(settings: QuerySettings, deadline: Deadline, memory: Reservation | None) -> Limits:
+    """Return the limits of one request."""
     return replace(settings.limits, deadline=deadline, memory=memory or settings.limits.memory)
 
 
@@ -224,6 +226,7 @@ async def _run(
 
 
 def _is_slow_to_parse(body: bytes) -> bool:
+    """Return whether the body is parsed in a thread."""
     return len(body) > _MAX_BODY_BYTES_ON_LOOP or any(mark in body for mark in _SQL_MARKS)
 
 

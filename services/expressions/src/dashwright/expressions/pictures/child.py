@@ -49,6 +49,7 @@ def _check_references(svg: str) -> None:
     """Raise ValueError if ``svg`` refers to anything but its own elements: pictures, scripts, addresses, entities."""
 
     def check_element(element: str, attributes: dict[str, str]) -> None:
+        """Raise ValueError if an element is forbidden or refers to something outside of the drawing."""
         if element.rpartition(":")[2].lower() in _FORBIDDEN_ELEMENTS:
             raise ValueError(f"the drawing contains <{element}>, which could read files or addresses")
         for name, value in attributes.items():

@@ -45,6 +45,7 @@ class PictureConsumer:
         await self._plotter.stop()
 
     async def _respond(self, request: Request) -> Reply:
+        """Return the reply with the picture. Its deadline is that of the caller, or ``seconds`` from now if that is earlier."""
         started = perf_counter()
         try:
             picture_request = PictureRequest.model_validate_json(request.body)

@@ -42,6 +42,7 @@ def read_grafana_target(target: Mapping[str, Any]) -> Mapping[str, Any] | str:
 
 
 def _stored_frame(frame: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a frame of a snapshot, with only the members that queries read."""
     schema, data = object_of(frame.get("schema")), object_of(frame.get("data"))
     fields = [_chosen(field, _FIELD) for field in objects_of(schema.get("fields"))]
     values = list_of(data.get("values"))[: len(fields)]

@@ -70,6 +70,7 @@ def report(panels: Sequence[Panel], outcomes: Sequence[PanelOutcome], notices: S
 
 
 def _entry(panel: Panel, outcome: PanelOutcome) -> dict[str, Any]:
+    """Return the entry of a panel in a report."""
     entry = {"id": panel.id, "title": panel.title, "type": panel.type, "state": outcome.state.value}
     further = {"message": outcome.message, "timeInfo": outcome.time_note}
     return entry | {name: text for name, text in further.items() if text}

@@ -164,6 +164,7 @@ def _panel(placed_panel: PlacedPanel, scope: Scope, names: Sequence[str]) -> Out
 
 
 def _is_settable(definition: Definition) -> bool:
+    """Return whether a page shows a control for the variable."""
     return definition.source.get("hide") not in _HIDDEN and definition.kind not in _FIXED_KINDS
 
 
@@ -199,6 +200,7 @@ def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable
 
 
 def _link(link: Mapping[str, Any], scope: Scope) -> OutlineLink:
+    """Return a link of a dashboard, with its variables replaced."""
     # A link of this type leads to all dashboards with its tags.
     is_list_of_dashboards = link.get("type") == "dashboards"
     return OutlineLink(

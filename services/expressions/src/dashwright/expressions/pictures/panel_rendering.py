@@ -189,6 +189,7 @@ class PanelRenderer:
         return {"intervalMs": self._interval_ms(target, panel, points), "maxDataPoints": points, **target}
 
     def _interval_ms(self, target: Any, panel: Panel, points: int) -> int:
+        """Return the interval of a query: the range divided by its points, at least the configured minimum, in milliseconds."""
         time_range = self._range_of(panel)
         length = milliseconds(time_range.end) - milliseconds(time_range.start)
         minimum = minimum_of(panel.interval, self._scrape_interval(target))
@@ -201,6 +202,7 @@ class PanelRenderer:
         return (entry.scrape_interval or _DEFAULT_SCRAPE_INTERVAL) if entry and entry.type == PROMETHEUS.id else ""
 
     def _range_of(self, panel: Panel) -> TimeRange:
+        """Return the time range of a panel: its own or that of the picture."""
         return panel.time.range if panel.time else self._context.time_range
 
 

@@ -108,6 +108,7 @@ def _interpolated(target: Mapping[str, Any], reference: Mapping[str, str], scope
 
 
 def _is_expression(target: Mapping[str, Any]) -> bool:
+    """Return whether a target is an expression, which has no data source."""
     source = target.get("datasource")
     members = object_of(source)
     # Older dashboards refer to a data source by a string.

@@ -84,6 +84,7 @@ class _Child:
 
         # The pipe calls this function repeatedly while it waits, so it also limits the memory.
         def checked_remaining_seconds() -> float:
+            """Return the remaining seconds. Raises Unavailable if the process needs too much memory."""
             if _used_memory(self.pid) > MAX_MEMORY_BYTES:
                 raise Unavailable("the picture needs more memory than allowed; ask for a shorter time range, or for one panel")
             return remaining_seconds()

@@ -39,6 +39,7 @@ def _is_table(target: Mapping[str, Any]) -> bool:
 
 
 def _is_series(frame: Frame) -> bool:
+    """Return whether a frame is one series: a column of times and one of numbers."""
     types = [field.type for field in frame.fields]
     return len(types) == 2 and types[0] is FieldType.TIME and types[1].is_numeric
 

@@ -142,6 +142,7 @@ def _panels_of_old_rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _source_panel(panel: Mapping[str, Any], default_y: int) -> SourcePanel:
+    """Return a stored panel with its position, at the row ``default_y`` without one. The heading of a row has the full width."""
     position = read_position(object_of(panel.get("gridPos")), default_y, ("x", "y", "w", "h"))
     if panel.get("type") == "row":
         position = GridPosition(0, position.y, COLUMNS, 1)

@@ -91,12 +91,14 @@ def styles_of(panel: Panel, theme: Theme, all_series: Sequence[PlotSeries]) -> l
 
 
 def _style(configs: FieldConfigs, column: PanelColumn, theme: Theme) -> Style:
+    """Return the style of a column after the rules of the panel."""
     # The name of a column depends on its configuration, so the column is configured first.
     config = configs.configure(column)
     return Style(config, theme, column.display_name[:_MAX_TEXT_LENGTH])
 
 
 def _column(series: PlotSeries) -> PanelColumn:
+    """Return the column that a series comes from, or a column for a series without one."""
     if source := series.source:
         return PanelColumn(source.field, source.frame, source.names)
     field = Field(series.name, FieldType.FLOAT64, series.values)

@@ -36,11 +36,13 @@ def radial_gradient(stops: Sequence[Stop]) -> tuple[str, str]:
 
 
 def _gradient(element: str, attributes: str, stops: Sequence[Stop]) -> tuple[str, str]:
+    """Return the element of a gradient and the paint that refers to it."""
     content = "".join(_stop_element(stop) for stop in stops)
     name = "gradient-" + hashlib.sha256((attributes + content).encode()).hexdigest()[:16]
     return f'<{element} id="{name}" {attributes}>{content}</{element}>', f"url(#{name})"
 
 
 def _stop_element(stop: Stop) -> str:
+    """Return the element of a stop. An invisible colour becomes a transparent one."""
     colour, opacity = ("#000000", 0.0) if stop.colour in _INVISIBLE else (stop.colour, stop.opacity)
     return f'<stop offset="{stop.offset:.4f}" stop-color="{colour}"' + (f' stop-opacity="{opacity:g}"/>' if opacity < 1 else "/>")

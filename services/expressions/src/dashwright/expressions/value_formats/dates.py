@@ -98,4 +98,5 @@ def _months_later(time: datetime, months: int) -> datetime:
 
 
 def _half_up(value: float) -> int:
+    """Return the nearest whole number; a half is rounded up."""
     return math.floor(value + 0.5)

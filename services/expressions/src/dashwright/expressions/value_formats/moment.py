@@ -137,6 +137,7 @@ def _last_digits(year: int) -> str:
 
 
 def _year_of_era(time: LocalTime) -> int:
+    """Return the year counted from the start of its era: 1 for the years 1 and 0 (1 BC)."""
     return time.year if time.year > 0 else 1 - time.year
 
 
@@ -146,10 +147,12 @@ def _era(after: str, before: str) -> Callable[[LocalTime], str]:
 
 
 def _year_of_iso_week(time: LocalTime) -> int:
+    """Return the year to which the ISO week of a time belongs."""
     return time.cycles * CYCLE_YEARS + time.time.isocalendar().year
 
 
 def _year_of_week(time: LocalTime) -> int:
+    """Return the year to which the week of a time, from Sunday on, belongs."""
     return time.cycles * CYCLE_YEARS + _local_week(time.time)[0]
 
 
@@ -203,6 +206,7 @@ def format_date(time: LocalTime, pattern: str) -> str:
 
 
 def _text_of_token(match: re.Match[str], time: LocalTime) -> str:
+    """Return the text for a token in a notation; escaped text is returned without its brackets or backslash."""
     token = match[0]
     if match[1] is not None or match[2] is not None:
         return match[1] or match[2] or ""

@@ -95,6 +95,7 @@ def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[Di
 
 
 def _date_context(source: PanelColumn, settings: FieldSettings) -> DateContext:
+    """Return how a column shows dates: in the zone, and with milliseconds if its times are close to each other."""
     now = datetime.now(settings.zone)
     if source.type != "time":
         return DateContext(settings.zone, now)

@@ -122,6 +122,7 @@ class DisplayProcessor:
 
     @property
     def _is_date(self) -> bool:
+        """True if the unit shows numbers as dates."""
         return self._unit.startswith(_DATE_PREFIXES)
 
     def _effective_unit(self) -> str:
@@ -163,6 +164,7 @@ class DisplayProcessor:
         return 0.0 if math.isnan(share) or number == -math.inf else share
 
     def _colour(self, number: float, share: float) -> str:
+        """Return the colour of a number at a place of the range: for booleans one of two, for others by the colour mode."""
         if self.traits.type == "boolean":
             colours = scheme_colours(self.config, self._theme) or [colour_of(name, self._theme) or "" for name in ("red", "green")]
             return colours[-1] if share else colours[0]

@@ -54,11 +54,13 @@ def _result(source: Any) -> MappingResult:
 
 
 def _by_value(options: Mapping[str, Any]) -> _Mapping:
+    """Return the mapping of single values, whose texts are the keys of the options."""
     results = {text: _result(result) for text, result in options.items() if isinstance(result, dict)}
     return lambda value: None if value is None else results.get(text_of(value))
 
 
 def _by_range(options: Mapping[str, Any]) -> _Mapping:
+    """Return the mapping of the numbers from one limit to another."""
     low, high = _limit(options.get("from")), _limit(options.get("to"))
     result = _result(options.get("result"))
 
@@ -78,6 +80,7 @@ def _limit(value: Any) -> float | None:
 
 
 def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
+    """Return the mapping of texts that match a regular expression. The result may contain its groups."""
     result = _result(options.get("result"))
     source = string_of(options.get("pattern"))
     pattern: TextPattern | None
@@ -103,6 +106,7 @@ def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
 
 
 def _by_special(options: Mapping[str, Any]) -> _Mapping:
+    """Return the mapping of a special value, such as null."""
     is_special = _SPECIAL_VALUES.get(string_of(options.get("match")))
     result = _result(options.get("result"))
     return lambda value: result if is_special and is_special(value) else None

@@ -43,6 +43,7 @@ def document_text(value: Any) -> str:
 
 
 def _with_whole_numbers(value: Any, depth: int = 0) -> Any:
+    """Return a document with integers in place of floats that are whole numbers."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_WHOLE:
         return int(value)
     if depth < _MAX_DEPTH and isinstance(value, list):

@@ -69,10 +69,12 @@ def _axes(panel: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _axis_settings(axis: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a field configuration for an axis."""
     return {"unit": axis.get("format"), "min": number_of(axis.get("min")), "max": number_of(axis.get("max"))}
 
 
 def _axis_custom(axis: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the custom settings of a field configuration for an axis."""
     base = number_of(axis.get("logBase"))
     return {
         **({"scaleDistribution": {"type": "log", "log": int(base)}} if base in (2, 10) else {}),
@@ -143,6 +145,7 @@ def _override(panel: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, An
 
 
 def _legend(legend: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the legend of a time series."""
     calculations = [name for name in _LEGEND_ORDER if legend.get("values") is True and legend.get(name) is True]
     options: dict[str, Any] = {
         "showLegend": legend.get("show") is not False,

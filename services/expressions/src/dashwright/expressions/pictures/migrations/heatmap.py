@@ -57,6 +57,7 @@ def _scale(axis: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _colours(colours: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the option ``color`` for the colours of an old heat map: one colour by opacity, or a scheme."""
     common = {"min": colours.get("min"), "max": colours.get("max"), "steps": _STEPS}
     if colours.get("mode") == "opacity":
         scale = "linear" if colours.get("colorScale") == "linear" else "exponential"

@@ -23,6 +23,7 @@ def migrate_table(panel: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _transformations(panel: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the transformations that replace the option ``transform`` of an old table."""
     kind = panel.get("transform")
     if kind == "timeseries_to_rows":
         return [{"id": "seriesToRows", "options": {}}]
@@ -44,6 +45,7 @@ def _number_settings(style: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _override(style: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the override that replaces the style of the columns that match a pattern."""
     properties: dict[str, Any] = {name: value for name, value in _number_settings(style).items() if value is not None}
     if alias := string_of(style.get("alias")):
         properties["displayName"] = alias

@@ -120,6 +120,7 @@ def _stops(bar: GaugeBar, props: PanelProps) -> list[Stop]:
 
 
 def _colour(bar: GaugeBar) -> str:
+    """Return the colour of the value, which is never transparent."""
     return FALLBACK_COLOUR if bar.item.display.colour == TRANSPARENT else bar.item.display.colour
 
 

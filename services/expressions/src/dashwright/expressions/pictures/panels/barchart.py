@@ -86,6 +86,7 @@ class _Chart:
 
 
 def _shortened(name: str, limit: float | None) -> str:
+    """Return a name with at most ``limit`` characters before an ellipsis."""
     return f"{name[: int(limit)]}…" if limit and 1 <= limit < len(name) else name
 
 

@@ -118,6 +118,7 @@ def _number_columns(props: PanelProps, frames: Sequence[Frame]) -> list[DisplayC
 def _buckets(
     props: PanelProps, edges: NDArray[np.float64], counts: Sequence[NDArray[np.float64]], columns: Sequence[DisplayColumn], note: str
 ) -> HistogramBuckets:
+    """Return the buckets of columns of counts, with the names, styles and colours of the columns."""
     styles = [Style(column.config, props.theme) for column in columns]
     return HistogramBuckets(edges, counts, [column.name for column in columns], styles, [series_colour(column) for column in columns], note)
 

@@ -208,6 +208,7 @@ class _Reader(HTMLParser):
         self._add(data if element.is_code else re.sub(r"\s+", " ", data))
 
     def _add(self, text: str) -> None:
+        """Add text in the style of the current element."""
         element = self._stack[-1]
         # Text between the start of a table and its first row has no cell.
         if element.in_table and not self._rows:
@@ -228,6 +229,7 @@ class _Reader(HTMLParser):
             self._add(f"[image: {description}]" if description else "[image]")
 
     def _next_marker(self) -> str:
+        """Return the marker of the next item: a bullet, or its number in the innermost list."""
         if not self._counters or self._counters[-1] is None:
             return "•"
         self._counters[-1] += 1

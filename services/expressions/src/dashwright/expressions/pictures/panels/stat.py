@@ -131,6 +131,7 @@ def _significant(number: float) -> str:
 
 
 def _change_colour(change: float, item: DisplayItem, options: Mapping[str, Any], theme: Theme) -> str:
+    """Return the colour of a change in percent. In the mode ``inverted``, a decrease is good."""
     mode = string_of(options.get("percentChangeColorMode")) or "standard"
     if mode == "same_as_value":
         return item.display.colour
@@ -270,6 +271,7 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
 
 
 def _drawn_text(text: _PlacedText, item: DisplayItem, look: _Look) -> str:
+    """Return the element of a text, in a colour that is legible on the background of the item."""
     is_value = text.role == "value"
     if look.is_filled:
         colour = item.display.text_colour if item.display.colour.startswith("#") else text_colour_on(look.theme.panel)

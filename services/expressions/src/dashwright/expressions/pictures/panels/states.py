@@ -132,6 +132,7 @@ def _first_of_pixels(starts: NDArray[np.float64], props: PanelProps) -> NDArray[
 
 
 def _positive_number(value: Any) -> float | None:
+    """Return a positive number, or None for any other value."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 
@@ -154,10 +155,12 @@ class _Appearance:
         return self._known[key]
 
     def _band(self, value: float) -> tuple[str, str | None]:
+        """Return the text and the colour of the band of a number: the highest one that it reaches."""
         reached_bands = [band for band in self._bands if band[0] is None or value >= band[0]]
         return reached_bands[-1][1:] if reached_bands else self._bands[0][1:]
 
     def _display(self, value: Value) -> tuple[str, str | None]:
+        """Return the text and the colour of a value; null is a gap unless a mapping colours it."""
         display = self._processor.display(value)
         # A mapping that colours a value leaves it without a place in the range.
         is_gap = (value is None and display.share is not None) or display.colour == TRANSPARENT

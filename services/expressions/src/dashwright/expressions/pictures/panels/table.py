@@ -114,6 +114,7 @@ def _fitting_count(heights: Sequence[float], available: float) -> int:
 
 
 def _is_paged(props: PanelProps) -> bool:
+    """Return whether Grafana would show the rows in pages."""
     options = props.panel.options
     return options.get("enablePagination") is True or object_of(options.get("footer")).get("enablePagination") is True
 
@@ -131,6 +132,7 @@ def _note(shown_rows: int, row_count: int, omitted_columns: int, *, is_paged: bo
 
 
 def _rows(props: PanelProps, shown_columns: Sequence[_ShownColumn], heights: Sequence[float], y: float) -> list[str]:
+    """Return the cells of rows of some heights from ``y`` on, each row with a line below it."""
     elements: list[str] = []
     text_widths = [
         svg.text_width(longest([str(display) for display in shown_column.displays[: len(heights)]]), FONT_SIZE)
@@ -151,6 +153,7 @@ def _rows(props: PanelProps, shown_columns: Sequence[_ShownColumn], heights: Seq
 
 
 def _header(props: PanelProps, shown_columns: Sequence[_ShownColumn]) -> list[str]:
+    """Return the names of the columns, with a line below them."""
     elements = [
         text_in(
             shown_column.column.source.name,
@@ -165,6 +168,7 @@ def _header(props: PanelProps, shown_columns: Sequence[_ShownColumn]) -> list[st
 
 
 def _footer(props: PanelProps, shown_columns: Sequence[_ShownColumn], texts: Sequence[str], y: float, height: float) -> list[str]:
+    """Return the texts of the footer below a line at ``y``."""
     elements = [polyline([(0, y), (props.width, y)], props.theme.border)]
     for shown_column, text in zip(shown_columns, texts, strict=False):
         elements.append(

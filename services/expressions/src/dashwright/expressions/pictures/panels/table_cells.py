@@ -68,6 +68,7 @@ def draw_cell(cell: TableCell) -> list[str]:
 
 
 def _plain(cell: TableCell) -> list[str]:
+    """Return the text of a cell, in the colour of links if it has some."""
     has_link = bool(objects_of(cell.column.source.config.get("links"))) or cell.options.get("type") == "data-links"
     return _lines(cell, cell.props.theme.link if has_link and not cell.row_colour else cell.text_colour)
 
@@ -87,6 +88,7 @@ def _coloured_text(cell: TableCell) -> list[str]:
 
 
 def _coloured_background(cell: TableCell) -> list[str]:
+    """Return the text of a cell on the colour of its value, as a gradient unless the mode is ``basic``."""
     colour = cell.display.colour
     if not colour.startswith("#") or cell.row_colour:
         return _plain(cell)
@@ -99,6 +101,7 @@ def _coloured_background(cell: TableCell) -> list[str]:
 
 
 def _gauge(cell: TableCell) -> list[str]:
+    """Return a bar for the number of a cell, with its text to the right; text alone for a value without a number."""
     if math.isnan(cell.display.number):
         return _plain(cell)
     area, text = cell.area, str(cell.display)

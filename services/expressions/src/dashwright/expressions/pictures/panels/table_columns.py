@@ -115,6 +115,7 @@ def _limited_widths(widths: Sequence[float], available: float) -> list[float]:
 
 
 def _values_at(field: Field, rows: Sequence[int]) -> list[Value]:
+    """Return the values of a column in some rows."""
     nulls = None if field.nulls is None else field.nulls[rows]
     return values_of(replace(field, values=field.values[rows], nulls=nulls))
 

@@ -34,6 +34,7 @@ def footer_texts(columns: Sequence[TableColumn], options: Mapping[str, Any]) -> 
 
 
 def _texts_of_column(column: TableColumn, calculations: Sequence[Calculation]) -> str:
+    """Return the results of several calculations on a column as one text."""
     results = [(calculation.name, _result_text(column, calculation)) for calculation in calculations[:_MAX_CALCULATIONS]]
     return ", ".join(f"{title} {text}" for title, text in results if text)
 

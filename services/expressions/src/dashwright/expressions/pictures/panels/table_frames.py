@@ -18,6 +18,7 @@ def shown_frame(frames: Sequence[Frame], index: Any) -> Frame:
 
 
 def _is_series(frame: Frame) -> bool:
+    """Return whether a frame is one series: a column of times and one of numbers."""
     return [field.type is FieldType.TIME for field in frame.fields] == [True, False] and frame.fields[1].type.is_numeric
 
 

@@ -65,5 +65,6 @@ def _ends(values: NDArray[np.float64]) -> tuple[float, float] | None:
 
 
 def _share(value: float, low: float, high: float) -> float:
+    """Return the place of a value in a range, 0 at its start and 1 at its end; 0 if the range is empty."""
     share = (value - low) / (high - low) if high != low else 0.0
     return share if math.isfinite(share) else 0.0

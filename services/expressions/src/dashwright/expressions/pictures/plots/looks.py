@@ -97,6 +97,7 @@ def _bounded(value: Any, default: float, low: float, high: float) -> float:
 
 
 def _dash(value: Any, default: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the configured lengths of dashes and gaps, or the default if all are zero."""
     lengths = tuple(_bounded(length, 0, 0, 1_000) for length in list_of(value)[:_MAX_DASHES])
     return lengths if any(lengths) else default
 

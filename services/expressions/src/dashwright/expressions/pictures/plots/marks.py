@@ -166,6 +166,7 @@ class _SeriesDrawing:
         return are_cuts
 
     def _has_room_for_points(self) -> bool:
+        """Return whether points are so far apart that they are drawn on the line."""
         # Grafana shows points if they are further apart than twice their own size, which is 3 and twice the line width.
         return len(self._xs) <= self._plot.width / (2 * (3 + 2 * self._look.line_width))
 

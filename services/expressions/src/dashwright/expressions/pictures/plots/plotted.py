@@ -80,6 +80,7 @@ def is_boolean(series: PlotSeries) -> bool:
 
 
 def _config_of_scale(style: Style, look: Look) -> Mapping[str, Any]:
+    """Return the configuration from which the scale is derived. Percent stacks share a scale of shares."""
     return {**style.config, "unit": "percentunit"} if look.stack_mode == "percent" else style.config
 
 
@@ -139,6 +140,7 @@ def _with_stacks(plotted: Sequence[PlottedSeries], limit: int) -> list[PlottedSe
 
 
 def _thinned(plotted: PlottedSeries, limit: int) -> PlottedSeries:
+    """Return a series with at most ``limit`` points."""
     thin = downsampled(PlotSeries(plotted.name, plotted.times, plotted.values), limit)
     assert thin.times is not None
     return replace(plotted, times=thin.times, values=thin.values)
@@ -170,4 +172,5 @@ def _stacked(members: Sequence[PlottedSeries], limit: int) -> list[PlottedSeries
 
 
 def _common_times(members: Sequence[PlottedSeries]) -> NDArray[np.float64]:
+    """Return the distinct times of some series in ascending order."""
     return np.unique(np.concatenate([member.times for member in members]))

@@ -41,6 +41,7 @@ def threshold_elements(style: Style, scale: ValueScale, plot: Plot) -> list[str]
 
 
 def _areas(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot) -> list[str]:
+    """Return the areas between thresholds in the colours of their steps."""
     elements = []
     # The first step is the base; its value is ignored.
     limits = [scale.height, *(_position(step, scale) for step in steps[1:]), 0.0]
@@ -51,6 +52,7 @@ def _areas(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot) -> lis
 
 
 def _lines(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot, *, is_dashed: bool) -> list[str]:
+    """Return the lines at thresholds."""
     dash = f' stroke-dasharray="{_DASH}"' if is_dashed else ""
     # Up to the last transparent step, a line is the upper limit of the colour below it, and has that colour.
     last_transparent = max((index for index, step in enumerate(steps) if step.colour == TRANSPARENT), default=0)
