@@ -60,8 +60,11 @@ def panel_time(panel: Mapping[str, Any], scope: Scope, time: PictureTime) -> Pan
 
 def _ends(time_from: str) -> tuple[str, str]:
     """Return the start and the end, as texts, of a range such as ``1h``, ``now/d`` or ``+1h``."""
-    expanded = time_from if "now" in time_from else f"now{time_from}" if time_from.startswith("+") else f"now-{time_from}"
-    return ("now", expanded) if time_from.startswith("+") else (expanded, "now")
+    if time_from.startswith("+"):
+        end = time_from if "now" in time_from else f"now{time_from}"
+        return "now", end
+    start = time_from if "now" in time_from else f"now-{time_from}"
+    return start, "now"
 
 
 def _range_text(time_from: str) -> str:

@@ -93,7 +93,7 @@ def stopwatch(milliseconds: int) -> ValueFormat:
         parts = [f"{hours}h", f"{minutes:02}m", f"{seconds:02}s", f"{milliseconds_of_second:03}ms"]
         if duration < _SECOND:
             return FormattedValue(parts[-1])
-        # The index of the largest unit that the duration fills.
+        # The index of the largest unit that the duration fills: hours, minutes or seconds.
         first = 2 if duration < _MINUTE else 1 if duration < _HOUR else 0
         last = len(parts) if decimals is None else first + max(decimals, 0) + 1
         return FormattedValue(":".join(parts[first:last]))

@@ -9,6 +9,8 @@ from dashwright.expressions.pictures.migrations.members import CALCULATIONS, col
 #: Further overrides, and further thresholds, of a graph are ignored.
 _MAX_OVERRIDES: Final = 500
 _MAX_CALCULATIONS: Final = 20
+#: The default length of dashes and of gaps between them.
+_DEFAULT_DASH: Final = 10
 #: The fill of a graph is in tenths, that of a time series in percent.
 _FILL_FACTOR: Final = 10
 #: The setting ``spanNulls`` of a time series for each ``nullPointMode`` of a graph.
@@ -107,14 +109,16 @@ def _look(source: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
     if "steppedLine" in source:
         look["lineInterpolation"] = "stepAfter" if source.get("steppedLine") is True else "linear"
     if source.get("dashes") is True:
-        lengths = [number_of(source.get(name)) or 10 for name in ("dashLength", "spaceLength")]
+        lengths = [number_of(source.get(name)) or _DEFAULT_DASH for name in ("dashLength", "spaceLength")]
         look["lineStyle"] = {"fill": "dash", "dash": lengths}
     return look
 
 
 def _stacking(panel: Mapping[str, Any]) -> dict[str, Any]:
-    mode = "none" if panel.get("stack") is not True else "percent" if panel.get("percentage") is True else "normal"
-    return {"mode": mode, "group": "A"}
+    """Return the setting of stacking. ``A`` is the group of all series without one of their own, as in Grafana."""
+    if panel.get("stack") is not True:
+        return {"mode": "none", "group": "A"}
+    return {"mode": "percent" if panel.get("percentage") is True else "normal", "group": "A"}
 
 
 def _override(panel: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,11 @@ from dashwright.expressions.pictures.theme import Theme
 LABEL_SIZE: Final = 11.0
 #: The height in pixels below a chart for the labels of its horizontal axis.
 AXIS_HEIGHT: Final = 20.0
+#: Pixels between the labels of a vertical axis and the left border of the panel.
+LABEL_MARGIN: Final = 4
 #: Pixels between labels, and between a chart and the labels to the left of it.
 _LABEL_DISTANCE: Final = 6.0
+_WIDTH_TOLERANCE: Final = 4
 #: Pixels from the lower edge of a chart to the baseline of the labels below it, and from the middle of other labels to theirs.
 _BASELINE_BELOW: Final = 15
 _BASELINE: Final = 4
@@ -120,5 +123,6 @@ def left_labels(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme)
 
 
 def labels_width(labels: Sequence[str], width_limit: float) -> float:
-    """Return the width in pixels that labels to the left of an area need, at most ``width_limit``."""
-    return min(max((text_width(label, LABEL_SIZE) for label in labels), default=0.0) + _LABEL_DISTANCE + 4, width_limit)
+    """Return the width in pixels that labels to the left of an area need, with some space for wider fonts, at most ``width_limit``."""
+    widest = max((text_width(label, LABEL_SIZE) for label in labels), default=0.0)
+    return min(widest + _LABEL_DISTANCE + _WIDTH_TOLERANCE, width_limit)

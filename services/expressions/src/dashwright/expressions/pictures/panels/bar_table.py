@@ -105,13 +105,20 @@ def _category_field(frame: Frame, name: Any) -> Field | None:
 
 
 def _labels(props: PanelProps, field: Field) -> list[str]:
-    """Return the categories of a column as text. Times have dates in ranges above a day, else seconds unless all are whole minutes."""
+    """Return the categories of a column as text."""
     if field.type is FieldType.TIME:
         times = field.values[:_MAX_CATEGORIES]
-        time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
+        time_format = _time_format(times, props.end - props.start)
         return [f"{local_time(time / _MILLISECOND_NS, props.zone):{time_format}}" for time in times.tolist()]
     ((column,),) = columns_of([Frame([field])], props.field_settings)
     return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(_MAX_CATEGORIES)]
+
+
+def _time_format(times: NDArray[np.int64], length: float) -> str:
+    """Return the format of times in a range of a length in milliseconds: with dates, or with seconds if not all are whole minutes."""
+    if length > _DAY_MS:
+        return "%m/%d %H:%M"
+    return "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
 
 
 def _row_colours(props: PanelProps, category_fields: Sequence[tuple[Frame, Field]], count: int) -> list[str]:

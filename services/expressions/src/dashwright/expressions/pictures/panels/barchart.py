@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dashwright.common.json_shapes import number_of, string_of
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
+    LABEL_MARGIN,
     LABEL_SIZE,
     PixelScale,
     bottom_axis,
@@ -40,6 +41,9 @@ _MAX_SPARSE_WIDTH: Final = 80.0
 #: The part of a panel that the labels of an axis may take.
 _LABEL_SHARE: Final = 0.3
 _MARGIN: Final = 8.0
+#: Pixels from a chart to the baseline of rotated labels, and from their baseline up to the middle, around which they are rotated.
+_ROTATED_BASELINE: Final = 14
+_ROTATED_MIDDLE: Final = 4
 
 
 def draw(props: PanelProps) -> PanelDrawing:
@@ -93,7 +97,7 @@ def _shortened(name: str, limit: float | None) -> str:
 def _horizontal(props: PanelProps, chart: _Chart) -> list[str]:
     """Return the elements of a chart whose bars extend to the right."""
     cell = chart.cell
-    left = labels_width(chart.categories, cell.width * _LABEL_SHARE) + 4
+    left = labels_width(chart.categories, cell.width * _LABEL_SHARE) + LABEL_MARGIN
     area = Cell(cell.x + left, cell.y + _MARGIN, max(cell.width - left - 2 * _MARGIN, 1.0), max(cell.height - AXIS_HEIGHT - _MARGIN, 1.0))
     scale = PixelScale(chart.low, chart.high, area.x, area.x + area.width)
     slot = area.height / len(chart.categories)
@@ -118,13 +122,15 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
     is_hidden = chart.style.custom.get("axisPlacement") == "hidden"
     ticks = value_ticks(chart.low, chart.high, scale.start - scale.end, chart.axis_style)
     ticks = [(tick, "") for tick, _ in ticks] if is_hidden else ticks
-    left = labels_width([label for _, label in ticks], cell.width * _LABEL_SHARE) + 4
+    left = labels_width([label for _, label in ticks], cell.width * _LABEL_SHARE) + LABEL_MARGIN
     area = Cell(cell.x + left, scale.end, max(cell.width - left - _MARGIN, 1.0), max(scale.start - scale.end, 1.0))
     slot = area.width / len(chart.categories)
     centres = [area.x + (index + 0.5) * slot for index in range(len(chart.categories))]
     axis = value_axis(area, scale, ticks, props.theme)
     if rotation:
-        names = [truncated(name, LABEL_SIZE, (labels_height - AXIS_HEIGHT) / sine + 4) for name in chart.categories]
+        # The length whose vertical part is as high as the labels may be; a little more is visible.
+        length = (labels_height - AXIS_HEIGHT) / sine + 4
+        names = [truncated(name, LABEL_SIZE, length) for name in chart.categories]
         axis += _rotated_labels(props, list(zip(centres, names, strict=True)), area, rotation)
     else:
         # Labels that are spaced may be wider than a category, and some of them are omitted.
@@ -143,13 +149,13 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
 
 def _rotated_labels(props: PanelProps, labelled: Sequence[tuple[float, str]], area: Cell, rotation: float) -> list[str]:
     """Return rotated labels below an area. Rising labels end at their position, falling ones begin there; touching ones are omitted."""
-    elements, free_from, y = [], -math.inf, area.y + area.height + 14
+    elements, free_from, y = [], -math.inf, area.y + area.height + _ROTATED_BASELINE
     for x, label in labelled:
         if x < free_from:
             continue
         free_from = x + LABEL_SIZE
         text = text_element(label, x, y, size=LABEL_SIZE, colour=props.theme.muted, anchor="end" if rotation < 0 else "start")
-        elements.append(rotated(text, rotation, x, y - 4))
+        elements.append(rotated(text, rotation, x, y - _ROTATED_MIDDLE))
     return elements
 
 

@@ -20,7 +20,9 @@ _DEGREES: Final = 240.0
 #: The maximum width of the arc in pixels, as in Grafana.
 _MAX_WIDTH: Final = 40.0
 _MAX_TITLE_SIZE: Final = 20.0
+_MIN_TITLE_SIZE: Final = 8.0
 _LABEL_SIZE: Final = 11.0
+_MIN_LABEL_SIZE: Final = 6.0
 #: The height of the drawing of an arc of 240 degrees in radii.
 _ARC_HEIGHT: Final = 1.5
 _MAX_LABELS: Final = 20
@@ -66,8 +68,9 @@ def _gauge(props: PanelProps, item: DisplayItem, cell: Cell, title: str) -> list
     options = props.panel.options
     has_markers, has_labels = options.get("showThresholdMarkers") is not False, options.get("showThresholdLabels") is True
     # As in Grafana, a line of the title, 1.5 font sizes high, has at most 15 % of the width.
-    title_size = min(_MAX_TITLE_SIZE, max(cell.width * 0.15 / 1.5, 8.0), max(cell.height * 0.15, 8.0)) if title else 0.0
-    label_size = min(_LABEL_SIZE, max(min(cell.width, cell.height) / 12, 6.0)) if has_labels else 0.0
+    title_limits = max(cell.width * 0.15 / 1.5, _MIN_TITLE_SIZE), max(cell.height * 0.15, _MIN_TITLE_SIZE)
+    title_size = min(_MAX_TITLE_SIZE, *title_limits) if title else 0.0
+    label_size = min(_LABEL_SIZE, max(min(cell.width, cell.height) / 12, _MIN_LABEL_SIZE)) if has_labels else 0.0
     scale = scale_of(item)
     labelled = _labelled_values(item, scale, props) if has_labels else []
     margin = max([2.0, *(text_width(item.processor.number_text(value), label_size) + label_size for value in labelled)])
@@ -115,7 +118,9 @@ def _labels(arc: _Arc, item: DisplayItem, scale: Scale, props: PanelProps, value
     for value in values:
         x, y = arc.point(arc.radius + size * 0.8, scale.share(value))
         # Labels near the top are centred, and the others extend away from the arc.
-        anchor: Literal["start", "middle", "end"] = "middle" if abs(x - arc.x) < arc.radius / 4 else "start" if x > arc.x else "end"
+        anchor: Literal["start", "middle", "end"] = "start" if x > arc.x else "end"
+        if abs(x - arc.x) < arc.radius / 4:
+            anchor = "middle"
         text = item.processor.number_text(value)
         elements.append(text_element(text, x, y + size * BASELINE, size=size, colour=props.theme.muted, anchor=anchor))
     return elements

@@ -11,6 +11,7 @@ from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import mixed
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
+    LABEL_MARGIN,
     LABEL_SIZE,
     PixelScale,
     labels_width,
@@ -44,6 +45,9 @@ _LEGEND_HEIGHT: Final = 34.0
 _LEGEND_WIDTH: Final = 240.0
 _LEGEND_BAR_HEIGHT: Final = 8.0
 _MIN_HEIGHT_WITH_LEGEND: Final = 110
+#: Above the bar of colours, and from the bar to the baseline of the labels below it.
+_LEGEND_TOP: Final = 6
+_LEGEND_BASELINE: Final = 13
 
 
 def draw(props: PanelProps) -> PanelDrawing:
@@ -61,7 +65,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     y_options = object_of(options.get("yAxis"))
     labelled_rows = _labelled_rows(grid, y_options, props)
     is_hidden = y_options.get("axisPlacement") == "hidden"
-    left = _MARGIN if is_hidden else labels_width([label for _, label in labelled_rows], props.width * _NAME_SHARE) + 4
+    left = _MARGIN if is_hidden else labels_width([label for _, label in labelled_rows], props.width * _NAME_SHARE) + LABEL_MARGIN
     height = props.height - AXIS_HEIGHT - _MARGIN - (_LEGEND_HEIGHT if has_legend else 0)
     area = Cell(left, _MARGIN, max(props.width - left - _RIGHT_MARGIN, 1.0), max(height, 1.0))
     is_reversed = y_options.get("reverse") is True
@@ -170,13 +174,13 @@ def _cells(
 
 def _legend(props: PanelProps, palette: Sequence[str], colour_range: tuple[float, float], area: Cell) -> list[str]:
     """Return the scale of colours with its lowest and its highest count."""
-    width, top = min(_LEGEND_WIDTH, area.width), props.height - _LEGEND_HEIGHT + 6
+    width, top = min(_LEGEND_WIDTH, area.width), props.height - _LEGEND_HEIGHT + _LEGEND_TOP
     # Rectangles next to each other would have seams.
     stops = [Stop((index + end) / len(palette), colour) for index, colour in enumerate(palette) for end in (0, 1)]
     gradient, fill = linear_gradient(stops, (0, 0), (1, 0), is_in_pixels=False)
     elements = [gradient, rectangle(area.x, top, width, _LEGEND_BAR_HEIGHT, fill)]
     style = _count_style(props)
-    y = top + _LEGEND_BAR_HEIGHT + 13
+    y = top + _LEGEND_BAR_HEIGHT + _LEGEND_BASELINE
     labels: tuple[tuple[float, float, Literal["start", "end"]], ...] = (
         (colour_range[0], area.x, "start"),
         (colour_range[1], area.x + width, "end"),

@@ -13,6 +13,7 @@ from dashwright.expressions.engine.frame import Field, Frame
 from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
+    LABEL_MARGIN,
     PixelScale,
     bottom_axis,
     labels_width,
@@ -69,7 +70,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     vertical = PixelScale(low, high, cell.y + cell.height - AXIS_HEIGHT, cell.y + _MARGIN)
     axis_style = Style({"unit": "percentunit"} if stacking == "percent" else {"unit": "short", "decimals": 0}, props.theme)
     ticks = value_ticks(low, high, vertical.start - vertical.end, axis_style)
-    left = labels_width([label for _, label in ticks], cell.width * _LABEL_SHARE) + 4
+    left = labels_width([label for _, label in ticks], cell.width * _LABEL_SHARE) + LABEL_MARGIN
     area = Cell(cell.x + left, vertical.end, max(cell.width - left - 2 * _MARGIN, 1.0), max(vertical.start - vertical.end, 1.0))
     horizontal = PixelScale(float(buckets.edges[0]), float(buckets.edges[-1]), area.x, area.x + area.width)
     elements = value_axis(area, vertical, ticks, props.theme)

@@ -22,6 +22,14 @@ _GAP: Final = 14.0
 _MARGIN: Final = 8.0
 #: Added to a height before rows are counted, because sums of row heights have rounding errors.
 _TOLERANCE: Final = 0.1
+#: Between a legend and the nearest border of the panel, and between the drawing and a legend to the right or below.
+_BORDER_GAP: Final = 4
+_GAP_TO_RIGHT: Final = 8
+_GAP_TO_BOTTOM: Final = 6
+#: Above and below a legend to the right.
+_VERTICAL_MARGIN: Final = 6
+#: From the middle of a row to the baseline of its text.
+_BASELINE: Final = 4
 _MAX_NAME_WIDTH: Final = 320.0
 #: The parts of a panel that a legend may take below and to the right, as in Grafana.
 _BOTTOM_SHARE: Final = 0.35
@@ -88,19 +96,22 @@ def with_legend(
     header = _Header.of(options, columns) if options.get("displayMode") == "table" else None
     if options.get("placement", default_placement) == "right":
         width = min(number_of(options.get("width")) or _natural_width(entries, header), props.width * _RIGHT_SHARE)
-        area = Cell(props.width - width - 4, 6, width, props.height - 12)
-        return _table(props, entries, header, area), Cell(0, 0, props.width - width - 12, props.height)
+        area = Cell(props.width - width - _BORDER_GAP, _VERTICAL_MARGIN, width, props.height - 2 * _VERTICAL_MARGIN)
+        return _table(props, entries, header, area), Cell(0, 0, props.width - width - (_BORDER_GAP + _GAP_TO_RIGHT), props.height)
     height_limit = props.height * _BOTTOM_SHARE
     # A list of names needs less room than a table of them.
     if header and columns:
         height = min((len(entries) + 1) * _table_row_height(len(entries) + 1, height_limit), height_limit)
-        area = Cell(_MARGIN, props.height - height - 4, props.width - 2 * _MARGIN, height)
-        return _table(props, entries, header, area), Cell(0, 0, props.width, props.height - height - 10)
-    entries = _with_cut_names(entries, min(props.width - 17 - _SWATCH_WIDTH - _SWATCH_GAP, _MAX_NAME_WIDTH))
+        area = Cell(_MARGIN, props.height - height - _BORDER_GAP, props.width - 2 * _MARGIN, height)
+        remaining_height = props.height - height - (_BORDER_GAP + _GAP_TO_BOTTOM)
+        return _table(props, entries, header, area), Cell(0, 0, props.width, remaining_height)
+    # Less a pixel, which ``_texts_width`` adds to the width of texts.
+    entries = _with_cut_names(entries, min(props.width - (2 * _MARGIN + 1) - _SWATCH_WIDTH - _SWATCH_GAP, _MAX_NAME_WIDTH))
     rows = _list_rows(entries, props.width - 2 * _MARGIN)[: max(1, int(height_limit // _ROW_HEIGHT))]
     height = len(rows) * _ROW_HEIGHT
     omitted_count = len(entries) - sum(len(row) for row in rows)
-    return _list(props, rows, props.height - height - 4, omitted_count), Cell(0, 0, props.width, props.height - height - 10)
+    remaining_height = props.height - height - (_BORDER_GAP + _GAP_TO_BOTTOM)
+    return _list(props, rows, props.height - height - _BORDER_GAP, omitted_count), Cell(0, 0, props.width, remaining_height)
 
 
 def _table_row_height(count: int, height_limit: float) -> float:
@@ -109,9 +120,9 @@ def _table_row_height(count: int, height_limit: float) -> float:
 
 
 def _texts_width(entry: LegendEntry) -> float:
-    """Return the width in pixels of an entry of a list with its values."""
+    """Return the width in pixels of an entry of a list with its values, with one pixel more, so that no text that fits is cut."""
     text = "  ".join([entry.name, *entry.values])
-    return min(text_width(text, _SIZE), _MAX_NAME_WIDTH) + _SWATCH_WIDTH + 6
+    return min(text_width(text, _SIZE), _MAX_NAME_WIDTH) + _SWATCH_WIDTH + (_SWATCH_GAP + 1)
 
 
 def _natural_width(entries: Sequence[LegendEntry], header: _Header | None) -> float:
@@ -162,7 +173,7 @@ def _entry(
     props: PanelProps, entry: LegendEntry, x: float, y: float, width: float, size: float = _SIZE, height: float = _ROW_HEIGHT
 ) -> list[str]:
     """Return the swatch, the name and the values of an entry, in a row of a height."""
-    text_x, baseline = x + _SWATCH_WIDTH + _SWATCH_GAP, y + height / 2 + 4
+    text_x, baseline = x + _SWATCH_WIDTH + _SWATCH_GAP, y + height / 2 + _BASELINE
     text = truncated("  ".join([entry.name, *entry.values]), size, width - _SWATCH_WIDTH - _SWATCH_GAP + 1)
     colour = props.theme.muted if entry.is_disabled else props.theme.text
     return [_swatch(props, entry, x, y + (height - _SWATCH_HEIGHT) / 2), text_element(text, text_x, baseline, size=size, colour=colour)]
@@ -194,14 +205,13 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | 
     if header:
         lines = "".join(f"M{area.x:.1f} {area.y + row * row_height:.1f}h{area.width:.1f}" for row in range(1, len(visible_entries) + 2))
         elements += [path(lines, stroke=props.theme.border), *_names_title(props, header, replace(area, height=row_height), widths, size)]
-        for index, (title, right) in enumerate(zip(columns, (area.x + name_width + total for total in accumulate(widths)), strict=False)):
+        rights = [area.x + name_width + total for total in accumulate(widths)]
+        for index, (title, right) in enumerate(zip(columns, rights, strict=False)):
             elements += _values_title(props, header, title, (right, area.y + row_height / 2), size)
-            elements += [
-                text_element(
-                    entry.values[index], right, area.y + (row + 1.5) * row_height + 4, size=size, colour=props.theme.text, anchor="end"
-                )
-                for row, entry in enumerate(visible_entries)
-            ]
+            for row, entry in enumerate(visible_entries):
+                # Rows are below the header, and texts in their middle.
+                y = area.y + (row + 1.5) * row_height + _BASELINE
+                elements.append(text_element(entry.values[index], right, y, size=size, colour=props.theme.text, anchor="end"))
     omitted_count = len(entries) - len(visible_entries)
     return elements if not omitted_count else [*elements, _omission(props, omitted_count, area.x + area.width, area.y + area.height + 4)]
 
@@ -211,7 +221,7 @@ def _names_title(props: PanelProps, header: _Header, area: Cell, widths: Sequenc
     left, middle = area.x + _SWATCH_WIDTH + _SWATCH_GAP, area.y + area.height / 2
     further = f" (+{len(header.columns) - len(widths)})" if len(widths) < len(header.columns) else ""
     title = truncated(f"{NAME_COLUMN}{further}", size, area.width - sum(widths))
-    elements = [text_element(title, left, middle + 4, size=size, colour=props.theme.link, bold=True)]
+    elements = [text_element(title, left, middle + _BASELINE, size=size, colour=props.theme.link, bold=True)]
     if header.sorted_title == NAME_COLUMN:
         elements.append(header.sign(left + text_width(title, size) * BOLD_WIDTH + 4, middle, props.theme.link))
     return elements
@@ -222,7 +232,7 @@ def _values_title(props: PanelProps, header: _Header, title: str, position: tupl
     (right, middle), colour = position, props.theme.link
     is_sorted = title == header.sorted_title
     end = right - _SIGN_WIDTH if is_sorted else right
-    text = text_element(title, end, middle + 4, size=size, colour=colour, anchor="end", bold=True)
+    text = text_element(title, end, middle + _BASELINE, size=size, colour=colour, anchor="end", bold=True)
     return [text, header.sign(end + 3, middle, colour)] if is_sorted else [text]
 
 

@@ -23,6 +23,9 @@ _NOTE_SIZE: Final = 10.0
 #: To the left of the lines, where a bar has the colour of the level.
 _LEFT: Final = 14.0
 _RIGHT: Final = 6.0
+_TOP: Final = 4.0
+#: From the baseline of a row to its lower end.
+_DESCENT: Final = 5
 #: The minimum length of a row in a narrow panel.
 _MIN_COLUMNS: Final = 8
 _MAX_LENGTH: Final = 5_000
@@ -84,7 +87,9 @@ def draw(props: PanelProps) -> PanelDrawing:
     note = f"{shown_count} of {sum(frame.row_count for frame in props.frames)} lines"
     if not has_title:
         # Notes are next to titles. In a panel without a title, the note is in the last row.
-        elements.append(text_element(note, props.width - _RIGHT, props.height - 5, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
+        elements.append(
+            text_element(note, props.width - _RIGHT, props.height - _DESCENT, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end")
+        )
     return PanelDrawing(elements, notes=[note])
 
 
@@ -95,7 +100,7 @@ def _rows(props: PanelProps, lines: Sequence[LogLine], height: float) -> tuple[l
     is_wrapped = options.get("wrapLogMessage") is True
     column_count = max(int((props.width - _LEFT - _RIGHT) / (_SIZE * CODE_CHARACTER_WIDTH)), _MIN_COLUMNS)
     elements: list[str] = []
-    y, shown_count = 4.0, 0
+    y, shown_count = _TOP, 0
     for line in _deduplicated(lines, str(options.get("dedupStrategy"))):
         text = _pretty(line.text) if options.get("prettifyLogMessage") is True else line.text
         prefix = f"{_time_text(line.nanoseconds, props.zone)} " if has_times else ""
@@ -115,7 +120,8 @@ def _rows(props: PanelProps, lines: Sequence[LogLine], height: float) -> tuple[l
                 TextRun(count if index == 0 else " " * len(count), _SIZE, props.theme.muted, code=True, bold=True),
                 TextRun(row, _SIZE, props.theme.text, code=True),
             ]
-            elements.append(rich_text_element([run for run in runs if run.text], _LEFT, y - 5))
+            elements.append(rich_text_element([run for run in runs if run.text], _LEFT, y - _DESCENT))
+        # The bar of the level, with gaps to those of other lines.
         elements.append(rectangle(6, top + 2, 3, y - top - 4, _LEVEL_COLOURS[line.level], radius=1))
         shown_count += line.count
     return elements, shown_count

@@ -37,6 +37,12 @@ _BLOCK_ELEMENTS: Final = frozenset(
     {"p", "div", "section", "article", "header", "footer", "main", "nav", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "center"}
     | {"table", "thead", "tbody", "tr", "td", "th", "hr", "form", "figure", "details", "summary", *_HEADING_SIZES}
 )
+#: The bounds of configured font sizes in pixels.
+_MIN_SIZE: Final = 8.0
+_MAX_SIZE: Final = 72.0
+#: Further characters of the attributes ``style`` and ``alt`` are ignored.
+_MAX_STYLE_LENGTH: Final = 500
+_MAX_DESCRIPTION_LENGTH: Final = 200
 _BOLD_ELEMENTS: Final = frozenset({"b", "strong", "th", "h6", "summary", "dt"})
 _ITALIC_ELEMENTS: Final = frozenset({"i", "em", "cite", "var"})
 _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
@@ -225,7 +231,7 @@ class _Reader(HTMLParser):
         elif tag == "hr":
             self.blocks.append(self._block(is_rule=True))
         elif tag == "img":
-            description = attributes.get("alt", "").strip()[:200]
+            description = attributes.get("alt", "").strip()[:_MAX_DESCRIPTION_LENGTH]
             self._add(f"[image: {description}]" if description else "[image]")
 
     def _next_marker(self) -> str:
@@ -267,7 +273,7 @@ class _Reader(HTMLParser):
 
 def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: int) -> _Element:
     """Return an element that inherits the style of its parent. ``number`` is the position of the element among all elements."""
-    declarations = {name.lower(): value.strip() for name, value in _DECLARATION.findall(attributes.get("style", "")[:500])}
+    declarations = {name.lower(): value.strip() for name, value in _DECLARATION.findall(attributes.get("style", "")[:_MAX_STYLE_LENGTH])}
     pixels = _PIXELS.match(declarations.get("font-size", ""))
     style = parent.style
     style = replace(
@@ -278,7 +284,7 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
         struck=style.struck or tag in ("s", "del", "strike"),
         link=style.link or (tag == "a" and bool(attributes.get("href"))),
         colour=declarations.get("color", "") or (attributes.get("color", "") if tag == "font" else "") or style.colour,
-        size=min(max(float(pixels[1]), 8.0), 72.0) if pixels else _HEADING_SIZES.get(tag, style.size),
+        size=min(max(float(pixels[1]), _MIN_SIZE), _MAX_SIZE) if pixels else _HEADING_SIZES.get(tag, style.size),
     )
     background = _background(
         declarations.get("background-color", "") or declarations.get("background", "") or attributes.get("bgcolor", "")

@@ -185,6 +185,7 @@ def _limited_size(size: float, text: str, width: float) -> float:
 def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
     """Return the texts in one line, the name to the left and the value to the right, and the height of the chart below."""
     chart_height = cell.height * _WIDE_CHART_SHARE if has_chart else 0.0
+    # Texts are above the chart, or over it in a very low cell.
     height = max(cell.height - chart_height - (inner.y - cell.y), inner.height * 0.3) if has_chart else inner.height
     share = _WIDE_VALUE_SHARE_OVER_CHART if has_chart else _WIDE_VALUE_SHARE
     value_width = inner.width * (share if look.longest_title else 1.0)

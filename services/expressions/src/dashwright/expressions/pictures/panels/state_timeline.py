@@ -20,6 +20,10 @@ _DEFAULT_PAGE: Final = 20
 _MIN_ROW_HEIGHT: Final = 6.0
 #: The part of the width that names take at most.
 _NAME_SHARE: Final = 0.33
+#: Pixels around the area of states, and between a name and the area.
+_MARGIN: Final = 4
+_RIGHT_MARGIN: Final = 8
+_NAME_GAP: Final = 6
 _TEXT_SIZE: Final = 12.0
 _TEXT_MARGIN: Final = 4.0
 _MAX_LEGEND: Final = 50
@@ -69,16 +73,17 @@ def omitted_rows_notes(columns: Sequence[StateColumn], rows: Sequence[StateRow])
 
 def lay_out_rows(rows: Sequence[StateRow], cell: Cell, theme: Theme) -> tuple[Cell, list[str]]:
     """Return the area of the states of rows, and the names to the left of it."""
-    height = cell.height - AXIS_HEIGHT - 4
+    height = cell.height - AXIS_HEIGHT - _MARGIN
     name_limit = cell.width * _NAME_SHARE
     name_width = labels_width([row.name for row in rows], name_limit)
-    area = Cell(cell.x + name_width + 4, cell.y + 4, max(cell.width - name_width - 12, 1.0), max(height, 1.0))
+    width = cell.width - name_width - (_MARGIN + _RIGHT_MARGIN)
+    area = Cell(cell.x + name_width + _MARGIN, cell.y + _MARGIN, max(width, 1.0), max(height, 1.0))
     slot = area.height / len(rows)
     size = min(LABEL_SIZE, slot)
     names = [
         text_element(
-            truncated(row.name, size, name_width - 6),
-            area.x - 6,
+            truncated(row.name, size, name_width - _NAME_GAP),
+            area.x - _NAME_GAP,
             area.y + slot * (index + 0.5) + size * BASELINE,
             size=size,
             colour=theme.muted,

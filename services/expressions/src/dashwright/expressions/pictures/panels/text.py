@@ -45,6 +45,19 @@ _CELL_TOP: Final = 6.0
 _BOX_MARGIN: Final = 4.0
 #: The minimum width of texts that are next to each other; narrower ones are below each other.
 _MIN_CELL_WIDTH: Final = 110.0
+#: From the baseline to the lower end of a line: of code in font sizes, and of a row of a table in pixels.
+_CODE_DESCENT: Final = 0.4
+_ROW_DESCENT: Final = 8
+#: The height that a row of a table has in addition to its line.
+_ROW_PADDING: Final = 6
+#: The bar at the left of a quotation: its distance from the text, and its width.
+_QUOTE_DISTANCE: Final = 12
+_QUOTE_WIDTH: Final = 3
+#: The font sizes of messages, the height up to which a panel has the small one, and the height of a line with its gap in font sizes.
+_MESSAGE_SIZE: Final = 13.0
+_SMALL_MESSAGE_SIZE: Final = 10.0
+_LOW_HEIGHT: Final = 40
+_MESSAGE_LINE_HEIGHT: Final = 1.5
 _WORD: Final = re.compile(r"\n| +|[^ \n]+")
 
 
@@ -182,7 +195,7 @@ class _Page:
                 self.elements.append(marker)
             self.elements.append(rich_text_element(text_runs(line, self._theme, colour), x, baseline, anchor=anchor))
         if block.is_quoted:
-            self.elements.append(rectangle(left - 12, top, 3, self._y - top, self._theme.border))
+            self.elements.append(rectangle(left - _QUOTE_DISTANCE, top, _QUOTE_WIDTH, self._y - top, self._theme.border))
 
     def _add_code(self, code: str, left: float, width: float) -> None:
         """Add lines of code on a background of their own."""
@@ -195,7 +208,7 @@ class _Page:
             if not self._advance(_CODE_SIZE * _LINE_HEIGHT):
                 return
             visible = Span(_fitting_code(line, width - 2 * _GAP), style)
-            self.elements.append(rich_text_element(text_runs([visible], self._theme), left + _GAP, self._y - _CODE_SIZE * 0.4))
+            self.elements.append(rich_text_element(text_runs([visible], self._theme), left + _GAP, self._y - _CODE_SIZE * _CODE_DESCENT))
         self._y += _GAP / 2
 
     def _add_table(self, block: TextBlock, left: float, width: float) -> None:
@@ -207,14 +220,15 @@ class _Page:
             for column in range(column_count)
         ]
         scale = min(1.0, width / sum(widths))
-        row_height = _SIZE * _LINE_HEIGHT + 6
+        row_height = _SIZE * _LINE_HEIGHT + _ROW_PADDING
         for cells in block.rows:
             if not self._advance(row_height):
                 return
             x = left
             for cell, cell_width in zip(cells, widths, strict=False):
                 line = next(_lines(cell, cell_width * scale - _CELL_PADDING), [])
-                self.elements.append(rich_text_element(text_runs(line, self._theme, self._text_colour), x + _CELL_PADDING, self._y - 8))
+                runs = text_runs(line, self._theme, self._text_colour)
+                self.elements.append(rich_text_element(runs, x + _CELL_PADDING, self._y - _ROW_DESCENT))
                 x += cell_width * scale
             self.elements.append(polyline([(left, self._y), (left + sum(widths) * scale, self._y)], self._theme.border))
 
@@ -279,8 +293,8 @@ def text_runs(line: Sequence[Span], theme: Theme, default_colour: str = "") -> l
 
 def message(props: PanelProps, text: str, colour: str) -> PanelDrawing:
     """Return a short text in the middle of the panel, such as an error."""
-    size = 13.0 if props.height > 40 else 10.0
-    lines = wrapped_lines(text, size, props.width - 24, max(1, int(props.height // (size * 1.5))))
+    size = _MESSAGE_SIZE if props.height > _LOW_HEIGHT else _SMALL_MESSAGE_SIZE
+    lines = wrapped_lines(text, size, props.width - 24, max(1, int(props.height // (size * _MESSAGE_LINE_HEIGHT))))
     top = props.height / 2 - (len(lines) - 1) * size * _LINE_HEIGHT / 2 + size * BASELINE
     return PanelDrawing(
         [

@@ -12,6 +12,7 @@ from dashwright.common.json_shapes import number_of, object_of, objects_of, stri
 from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
+    LABEL_MARGIN,
     LABEL_SIZE,
     PixelScale,
     bottom_axis,
@@ -33,6 +34,8 @@ _TITLE_HEIGHT: Final = 14.0
 _DEFAULT_POINT_SIZE: Final = 5.0
 _MAX_POINT_SIZE: Final = 100.0
 _POINT_OPACITY: Final = 0.5
+#: The share of the range of values that the vertical axis has beyond each end.
+_PADDING: Final = 0.1
 #: Larger values are drawn at this value, so that distances are finite.
 _MAX_VALUE: Final = 1e300
 
@@ -113,10 +116,10 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
     entries = [LegendEntry(series.y.name, colour) for series, colour in zip(all_series, colours, strict=True)]
     legend_elements, cell = with_legend(props, entries)
     x_style, y_style = (Style(column.config, props.theme) for column in (all_series[0].x, all_series[0].y))
-    low, high = _range([series.ys for series in all_series], y_style, padding=0.1)
+    low, high = _range([series.ys for series in all_series], y_style, padding=_PADDING)
     y_scale = PixelScale(low, high, cell.y + cell.height - AXIS_HEIGHT - _TITLE_HEIGHT, cell.y + _MARGIN)
     y_ticks = value_ticks(low, high, y_scale.start - y_scale.end, y_style)
-    left = labels_width([label for _, label in y_ticks], cell.width * _LABEL_SHARE) + 4
+    left = labels_width([label for _, label in y_ticks], cell.width * _LABEL_SHARE) + LABEL_MARGIN
     area = Cell(cell.x + left, y_scale.end, max(cell.width - left - 2 * _MARGIN, 1.0), max(y_scale.start - y_scale.end, 1.0))
     x_low, x_high = _range([series.xs for series in all_series], x_style, padding=0.0)
     x_scale = PixelScale(x_low, x_high, area.x, area.x + area.width)
