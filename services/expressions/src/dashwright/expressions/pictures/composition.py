@@ -40,7 +40,7 @@ _NOTE_SIZE: Final = 11.0
 #: The part of a panel's heading that a note may take.
 _NOTE_SHARE: Final = 0.6
 _HEADING_SIZE: Final = 18.0
-#: Pixels of the sign of a description, and of the narrowest panel that has the sign.
+#: The radius in pixels of the sign of a description, and the width of the narrowest panel that has the sign.
 _SIGN_RADIUS: Final = 6.5
 _MIN_WIDTH_WITH_SIGN: Final = 90.0
 _MAX_DESCRIPTION_LENGTH: Final = 1_000

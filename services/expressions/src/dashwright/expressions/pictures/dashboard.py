@@ -79,7 +79,7 @@ def read_sections(spec: Mapping[str, Any], library_panels: Mapping[str, Mapping[
 
 
 def used_names(spec: Mapping[str, Any], sections: Sequence[Section], *, panel_id: int | None = None) -> set[str]:
-    """Return the names of the variables that the title, the headings and the panels use; of the panels, only ``panel_id`` if given."""
+    """Return the names of the variables that the title, the headings and the panels use, or with ``panel_id`` only this panel."""
     names = set(names_in(spec.get("title")))
     for section in sections if panel_id is None else _sections_with(sections, panel_id):
         names.update(names_in(section.title))
@@ -97,7 +97,7 @@ def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Secti
         for section in sections
     ]
     filtered_sections = [section for section in filtered_sections if section.panels]
-    # The name may also be in a text, after which a few variables too many are resolved.
+    # If the name is only part of a text, a few variables too many are resolved.
     shows_other_queries = any(DASHBOARD in str(panel.source) for section in filtered_sections for panel in section.panels)
     return sections if shows_other_queries else filtered_sections
 

@@ -80,7 +80,7 @@ def outline_of(
 
 
 def _sections(sections: Sequence[Section], scope: Scope, notices: list[str], panel_id: int | None) -> list[OutlineSection]:
-    """Return the sections with repeated panels and sections. Adds a notice to ``notices`` for each limit that applies."""
+    """Return the outlines of sections, with all repetitions. Add a notice to ``notices`` for each limit that applies."""
     outlines: list[OutlineSection] = []
     panel_count = 0
     for section in sections:
@@ -111,7 +111,7 @@ def _sections(sections: Sequence[Section], scope: Scope, notices: list[str], pan
 
 
 def _page_of(sections: Sequence[OutlineSection], page: int) -> list[OutlineSection]:
-    """Return the sections with the panels of a page, moved up in the grid. Beyond the last page, it is the last page.
+    """Return the sections with the panels of a page, moved up in the grid. A number beyond the last page means the last page.
 
     Sections without panels are on the first page.
     """

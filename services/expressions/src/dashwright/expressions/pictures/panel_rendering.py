@@ -90,7 +90,7 @@ class PanelRenderer:
         return [task.result() for task in tasks]
 
     async def _render(self, box: Box) -> PanelOutcome:
-        """Return the SVG of a panel's content, or of a message."""
+        """Return the outcome of a panel: its drawing, or a message about what prevents it."""
         time_range = self._range_of(box.panel)
         start, end = milliseconds(time_range.start), milliseconds(time_range.end)
         props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end, self._context.zone)

@@ -77,7 +77,7 @@ def _calculations(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[s
 
 
 def _constant(text: str, _match: re.Match[str]) -> str:
-    """Return ``text`` for any match. As a replacement string, it could contain escapes."""
+    """Return ``text`` for any match. In a replacement string, its backslashes would be escapes."""
     return text
 
 
@@ -153,7 +153,7 @@ def _text_at(column: DisplayColumn, row: int) -> str:
 
 
 def _colours_by_name(settings: FieldSettings) -> Mapping[str, str]:
-    """Return the fixed colours of override rules by name, which apply to rows by their titles."""
+    """Return the fixed colours that override rules set by name. Rows with these titles have the colours, too."""
     colours = {}
     for rule in objects_of(list(settings.overrides)):
         matcher = object_of(rule.get("matcher"))

@@ -8,7 +8,7 @@ from dashwright.expressions.pictures.migrations.members import successor
 
 #: The members that only old heat maps have.
 _OLD_MEMBERS: Final = frozenset({"dataFormat", "cards", "heatmap", "highlightCards", "yBucketBound"})
-#: The layout of rows for each ``yBucketBound``, the edge of a bucket that its name is.
+#: The layout of rows for each ``yBucketBound``: names of buckets are upper bounds, lower bounds or neither.
 _LAYOUTS: Final = {"upper": "le", "lower": "ge", "middle": "unknown"}
 #: The number of colours, which old heat maps did not configure.
 _STEPS: Final = 128
@@ -33,7 +33,7 @@ def migrate_heatmap(panel: Mapping[str, Any]) -> dict[str, Any]:
             "reverse": panel.get("reverseYBuckets") is True,
             "axisPlacement": "hidden" if axis.get("show") is False else "left",
         },
-        # Cells with values up to this one are hidden; the negative one hides none.
+        # Cells with values up to this one are hidden. Counts are never as low as -1e9.
         "filterValues": {"le": 1e-9 if panel.get("hideZeroBuckets") is True else -1e9},
     }
     return successor(panel, "heatmap", options, {})

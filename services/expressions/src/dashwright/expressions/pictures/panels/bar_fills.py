@@ -20,7 +20,7 @@ _BASIC_OPACITY: Final = 0.35
 #: Pixels from a cell of the display mode ``lcd`` to the next one, and between two cells: in panels, and in cells of tables.
 _PANEL_PITCH: Final = (12.0, 2.0)
 _TABLE_PITCH: Final = (8.0, 1.0)
-#: The opacity of lit cells from their middles to their corners, by share of the distance, and of other cells.
+#: The opacity of a lit cell at shares of the distance from its middle to its corners, and the opacity of other cells.
 _LIT_OPACITIES: Final = ((0.1, 0.95), (1.0, 0.55))
 _UNLIT_OPACITY: Final = 0.18
 _MAX_CELLS: Final = 200

@@ -14,8 +14,8 @@ STACKED: Final = ("normal", "percent")
 def bar_ends(values: Sequence[NDArray[np.float64]], stacking: str) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Return where the bars of each series begin and end; NaN where there is no bar.
 
-    Stacked bars begin at the end of the bar below, those with negative values below 0. In percent, ends are shares of the sum of
-    all bars of a stack.
+    Stacked bars begin at the end of the bar before. Negative values are stacked downwards. In percent, ends are shares of the sum
+    of all bars of a stack.
     """
     if stacking not in STACKED:
         return [(np.where(np.isnan(row), np.nan, 0.0), row) for row in values]

@@ -17,7 +17,7 @@ _MAX_LINE_WIDTH: Final = 10.0
 #: The smallest and the largest size of the values at bars, in pixels, as in Grafana.
 _MIN_VALUE_SIZE: Final = 8.0
 _MAX_VALUE_SIZE: Final = 30.0
-#: Larger values must have room above the highest bar.
+#: Values in larger fonts are reduced until they fit above the highest bar.
 _MIN_LARGE_VALUE_SIZE: Final = 14.0
 #: The largest size of values in bars.
 _MAX_INNER_SIZE: Final = 14.0
@@ -56,7 +56,7 @@ class BarLook:
 
 
 def bar_cell(scale: PixelScale, ends: tuple[float, float], across: float, thickness: float, *, is_horizontal: bool) -> Cell:
-    """Return the place of a bar between two values, cut at the ends of the scale. ``across`` is its edge on the other axis in pixels."""
+    """Return the place of a bar between two values, cut at the ends of the scale. ``across`` is its left or upper edge in pixels."""
     lowest, highest = min(scale.start, scale.end), max(scale.start, scale.end)
     low, high = sorted(min(max(scale.position(value), lowest), highest) for value in ends)
     return Cell(low, across, high - low, thickness) if is_horizontal else Cell(across, low, thickness, high - low)

@@ -29,7 +29,7 @@ from dashwright.expressions.pictures.panels.legend import LegendEntry, with_lege
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import rotated, text_element, text_width, truncated
 
-#: The shares of a category that its bars take, and of the place of a bar that the bar takes, as in Grafana.
+#: The share of a category that its bars take together, and the share of its part of them that each bar fills, as in Grafana.
 _DEFAULT_GROUP_WIDTH: Final = 0.7
 _DEFAULT_BAR_WIDTH: Final = 0.97
 #: Pixels between two labels below bars.

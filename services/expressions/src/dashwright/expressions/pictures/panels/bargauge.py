@@ -121,7 +121,7 @@ def _gap(props: PanelProps) -> float:
 
 
 def _size_limit(props: PanelProps, name: str) -> float | None:
-    """Return a configured limit of the size of bars, which applies unless the panel chooses the sizes."""
+    """Return a configured limit of the size of bars; None without one, or if the panel chooses the sizes."""
     options = props.panel.options
     return number_of(options.get(name)) if options.get("sizing") == "manual" else None
 

@@ -54,7 +54,7 @@ class _Arc:
         return self.x + radius * math.cos(angle), self.y + radius * math.sin(angle)
 
     def part(self, shares: tuple[float, float], radius: float, width: float, colour: str) -> str:
-        """Return the part of the ring with an outer radius between two shares."""
+        """Return the part between two shares of a ring with an outer radius and a width."""
         (start_x, start_y), (end_x, end_y) = (self.point(radius - width / 2, share) for share in shares)
         is_large = int((shares[1] - shares[0]) * _DEGREES > 180)
         middle = radius - width / 2

@@ -54,7 +54,7 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
     # A time is the end, the start or the middle of its column.
     offset = {"xMax": interval, "xMin": 0.0}.get(time_field.name, interval / 2)
     starts = distinct[::width] - offset
-    # The last time of each column, at the index of its last member, determines its end.
+    # The end of a column follows from the last of its times.
     ends = distinct[np.minimum(np.arange(width, len(distinct) + width, width), len(distinct)) - 1] - offset + interval
     shown_edges = [*edges[:-1:height].tolist(), float(edges[-1])]
     return HeatGrid(np.where(is_missing, np.nan, sums), starts, ends, edges=shown_edges, is_logarithmic=not _are_regular(edges))

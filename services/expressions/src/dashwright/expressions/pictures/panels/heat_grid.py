@@ -20,7 +20,7 @@ from dashwright.expressions.pictures.series import MAX_SERIES, PlotSeries, serie
 #: The numbers of calculated buckets by default.
 _DEFAULT_COLUMNS: Final = 20
 _DEFAULT_ROWS: Final = 10
-#: Counts below it are rounding errors of differences, as in Grafana.
+#: Smaller counts are rounding errors of differences, as in Grafana.
 _SMALLEST_COUNT: Final = 1e-9
 #: Larger values are in the outermost rows, so that distances of values are finite.
 _MAX_VALUE: Final = 1e300
@@ -98,7 +98,7 @@ def _of_buckets(all_series: Sequence[PlotSeries], props: PanelProps) -> HeatGrid
             difference = row - np.nan_to_num(previous_rows[bucket.group]) if bucket.group in previous_rows else row
             previous_rows[bucket.group] = row
             row = np.where(difference < _SMALLEST_COUNT, 0.0, difference)
-        # Histograms with other labels have the same bounds: their counts are added.
+        # Counts of histograms that differ only in other labels are added.
         counts[names[index]] = _sum_of(counts[names[index]], row) if names[index] in counts else row
     layout = string_of(object_of(props.panel.options.get("rowsFrame")).get("layout")) or "auto"
     is_upper = layout == "le" or (layout == "auto" and any(bucket.bound for bucket in buckets))

@@ -33,7 +33,7 @@ _DEFAULT_STEPS: Final = 64
 _MAX_STEPS: Final = 128
 _DEFAULT_FILL: Final = "dark-orange"
 _DEFAULT_EXPONENT: Final = 0.5
-#: Counts up to it are not drawn by default, as in Grafana.
+#: Counts up to this one are not drawn by default, as in Grafana.
 _DEFAULT_HIDDEN_COUNT: Final = 1e-9
 #: The part of the width that the labels of rows take at most.
 _NAME_SHARE: Final = 0.25

@@ -237,7 +237,7 @@ def _values_title(props: PanelProps, header: _Header, title: str, position: tupl
 
 
 def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: float) -> tuple[float, list[float]]:
-    """Return the size of texts, and the widths of the first columns, as many as leave a part of a width in pixels to the names."""
+    """Return the font size of a table, and the widths of its first columns, as many as leave enough of ``width`` to the names."""
     fitting_choices: list[tuple[float, list[float]]] = []
     widths: list[float] = []
     values_limit = 0.0

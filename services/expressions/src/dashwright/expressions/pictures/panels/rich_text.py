@@ -50,7 +50,7 @@ _DECLARATION: Final = re.compile(
     r"(?<![\w-])(background(?:-color)?|color|display|flex-direction|font-size|padding|text-align|font-weight)\s*:\s*([^;]{1,200})",
     re.IGNORECASE,
 )
-#: Possible colours in a background: a number, or a word without arguments.
+#: Possible colours in a background: a number, a function such as ``rgb()``, or a word.
 _COLOUR: Final = re.compile(rf"#[0-9a-f]{{3,8}}\b|{NOTATION}|(?<![\w-])[a-z]{{3,20}}\b(?![-(])", re.IGNORECASE)
 _PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
 #: The maximum padding of a box in pixels.
@@ -99,7 +99,7 @@ class TextBlock:
     box: int = 0  #: The number of the element with the background. Neighbours of one box have a common background.
     padding: float | None = None  #: Between the edges of the box and its content, in pixels; None for a small one.
     row: int = 0  #: The number of the outermost element whose children are next to each other; 0 for none.
-    cell: int = 0  #: The number of the child of that element.
+    cell: int = 0  #: The number of the child of that element in which the block is.
 
 
 def markdown_blocks(content: str) -> list[TextBlock]:
@@ -135,7 +135,7 @@ class _Element:
     is_row: bool = False  #: The elements in it are next to each other, with gaps.
     is_line: bool = False  #: Its text begins and ends on lines of its own.
     row: int = 0  #: The number of the outermost row around it.
-    cell: int = 0  #: The number of the child of that row.
+    cell: int = 0  #: The number of the child of that row which the element is, or in which it is.
 
 
 class _Reader(HTMLParser):

@@ -80,7 +80,7 @@ class Look:
         )
 
     def stack_key(self, scale: Hashable) -> Hashable:
-        """Return the key of the series with which a series on a scale is stacked."""
+        """Return the key that is equal for all series on a scale that are stacked on each other."""
         details = {"line": self.interpolation, "bars": self.bar_alignment}
         return (self.stack_mode, self.stack_group, scale, self.draw_style, details.get(self.draw_style))
 
