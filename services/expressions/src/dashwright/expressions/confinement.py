@@ -20,6 +20,7 @@ from typing import NamedTuple
 #: The id of the user and the group *nobody*.
 _NOBODY = 65534
 
+# Numbers and flags of linux/sched.h, linux/prctl.h, linux/seccomp.h and linux/landlock.h, and system calls of Landlock.
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _CLONE_THREAD = 0x00010000
@@ -45,6 +46,7 @@ _LANDLOCK_SCOPES = 0b11  #: Abstract sockets and signals of other processes, fro
 #: Numbers from this on are calls of the x32 interface, which would circumvent the filter.
 _FIRST_X32_CALL = 0x40000000
 
+# Error numbers of refused calls.
 _EPERM = 1
 _ENOSYS = 38
 

@@ -28,6 +28,7 @@ from dashwright.expressions.variables.option_cache import OptionCache
 log = structlog.get_logger()
 
 _MAX_WAITING_QUERIES: Final = 512
+#: Health checks only wait for data sources. Validations need processor time, so that few run concurrently.
 _HEALTH_SLOTS: Final = 8
 _VALIDATION_SLOTS: Final = 2
 #: The maximum number of waiting health checks, and of waiting validations. Both are brief and small.

@@ -26,6 +26,7 @@ from dashwright.expressions.queries import QuerySettings, encode_reply, evaluate
 #: Maximum size of a body that is stored with the end of its job.
 _MAX_SMALL_BYTES: Final = 64 * 1024
 
+#: The formats in which a result is stored, with their media types.
 _FORMATS: tuple[tuple[Format, str], ...] = (("json", media.JSON), ("arrow", media.ARROW))
 
 

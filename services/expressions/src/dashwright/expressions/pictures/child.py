@@ -26,10 +26,13 @@ from dashwright.expressions import confinement
 #: Descriptors of the pipes to the parent.
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _LENGTH_BYTES = 4
+#: The maximum number of open files, and of characters of an error.
 _MAX_DESCRIPTORS = 64
 _MAX_ERROR_LENGTH = 500
 _FONT_DIRECTORIES = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
+#: Elements that could read files or addresses, or run programs.
 _FORBIDDEN_ELEMENTS = frozenset({"image", "feimage", "script", "foreignobject"})
+#: A picture whose drawing allocates the memory that every picture needs.
 _WARM_UP_SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text font-family="Arimo" y="9">a</text></svg>'
 #: Characters outside of the blocks that the font of pictures has completely.
 _UNCOVERED_CHARACTER = re.compile(

@@ -24,10 +24,12 @@ from dashwright.expressions.transformations.names import label_list
 _MAX_RULES: Final = 1_000
 #: A reference to the column or its frame, such as ``${__field.labels.instance}``.
 _REFERENCE: Final = re.compile(r"\$\{__(field|series)\.([^}:]+)(?::[^}]*)?\}")
+#: The properties whose values are numbers, and those whose values are texts.
 _NUMBERS: Final = frozenset({"decimals", "min", "max"})
 _TEXTS: Final = frozenset({"displayName", "noValue"})
 #: The properties that defaults and rules set, in addition to custom ones. Grafana ignores all others.
 _PROPERTIES: Final = _NUMBERS | _TEXTS | {"unit", "fieldMinMax", "color", "links", "actions", "mappings", "thresholds", "filterable"}
+#: The start of the ids of custom properties.
 _CUSTOM: Final = "custom."
 _NANOS_PER_MILLISECOND: Final = 1e6
 #: Grafana's names of the types whose values calculations can add and compare. In other columns they only count and choose values.

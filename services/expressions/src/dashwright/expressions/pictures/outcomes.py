@@ -12,6 +12,7 @@ from dashwright.common.json_shapes import object_of
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.transformations.matchers.fields import field_matcher
 
+#: The maximum number of names in a list, and of characters of each name.
 _MAX_LISTED: Final = 5
 _MAX_LISTED_LENGTH: Final = 80
 
@@ -32,7 +33,7 @@ class PanelOutcome:
 
     content: str  #: SVG.
     state: State
-    message: str = ""
+    message: str = ""  #: What is left out, or the reason why nothing is drawn.
     is_message: bool = False  #: True if the message is drawn as the content.
     time_note: str = ""  #: The text about the panel's own time range; empty without one.
     is_contained: bool = False  #: True if the content cannot exceed the panel.

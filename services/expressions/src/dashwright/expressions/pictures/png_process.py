@@ -26,6 +26,7 @@ from dashwright.expressions.sql.pipe import Pipe, PipeClosed, RemainingSeconds
 _log = structlog.get_logger()
 
 _PROGRAM: Final = Path(__file__).with_name("child.py")
+#: The child has nothing of the environment of the worker, which contains secrets.
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 #: Bytes that the process may allocate in addition to those after its first picture.
 _ALLOCATION_LIMIT: Final = 256 * 1024 * 1024

@@ -36,8 +36,8 @@ class Repeat:
     """The repetition of a panel or section for each value of a variable."""
 
     variable: str
-    is_vertical: bool = False
-    per_row: int = _DEFAULT_PER_ROW
+    is_vertical: bool = False  #: True for repetitions one below another.
+    per_row: int = _DEFAULT_PER_ROW  #: The maximum number of repetitions side by side.
 
     @staticmethod
     def of(source: Mapping[str, Any], name: str) -> "Repeat | None":

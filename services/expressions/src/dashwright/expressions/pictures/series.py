@@ -15,6 +15,7 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.frame_layout import VALUE_TYPES
 from dashwright.expressions.pictures.display_names import ColumnNames
 
+#: Further series of a panel are ignored.
 MAX_SERIES: Final = 50
 #: The limit of points in one series.
 MAX_POINTS: Final = 2_000

@@ -32,6 +32,7 @@ _CHARACTERS: Final = {
     1000: "—…→←",
     1015: "@",
 }
+#: The width of each of these characters in font sizes.
 _WIDTHS: Final = {character: width / 1000 for width, characters in _CHARACTERS.items() for character in characters}
 #: The first code point of each range of other characters, with their width in font sizes; the highest range is first.
 _OTHER_WIDTHS: Final = ((0x1F000, 1.27), (0x2E80, 1.0), (0x2190, 0.9), (0x0700, 0.6), (0x0590, 0.55), (0x0370, 0.64), (0, 0.56))

@@ -44,6 +44,7 @@ THEMES: Final = {
 #: The prefixes of the named colours, in the order of the colours of each hue, for the dark theme. The light theme uses the
 #: next darker colour of each.
 _SHADES: Final = ("super-light-", "light-", "", "semi-dark-", "dark-")
+#: The colours of each hue, from light to dark.
 _HUES: Final = {
     "red": ("#ffa6b0", "#ff7383", "#f2495c", "#e02f44", "#c4162a", "#ad0317"),
     "orange": ("#ffcb7d", "#ffb357", "#ff9830", "#ff780a", "#fa6400", "#e55400"),
@@ -52,6 +53,7 @@ _HUES: Final = {
     "blue": ("#c0d8ff", "#8ab8ff", "#5794f2", "#3274d9", "#1f60c4", "#1250b0"),
     "purple": ("#deb6f2", "#ca95e5", "#b877d9", "#a352cc", "#8f3bb8", "#7c2ea3"),
 }
+#: The named colours of the dark and of the light theme.
 _NAMED_COLOURS: Final = tuple(
     {**CSS_COLOURS} | {f"{shade}{hue}": codes[index + is_light] for hue, codes in _HUES.items() for index, shade in enumerate(_SHADES)}
     for is_light in (0, 1)

@@ -27,10 +27,10 @@ class PictureTime:
     """The time range of a picture, with its notation in URLs and the time zone of its axes."""
 
     range: TimeRange
-    notation: tuple[str, str]
+    notation: tuple[str, str]  #: The start and the end as URLs have them, such as ``now-6h`` and ``now``.
     zone: tzinfo
     zone_name: str
-    rules: CalendarRules
+    rules: CalendarRules  #: The starts of weeks and of fiscal years.
     now: datetime  #: The present time in the zone, to which relative times refer.
 
     @property

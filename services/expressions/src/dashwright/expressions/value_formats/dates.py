@@ -13,6 +13,7 @@ US: Final = "MM/DD/YYYY h:mm:ss a"
 #: A narrow space precedes *AM*, as browsers write the local time of English.
 LOCAL: Final = "MM/DD/YYYY, hh:mm:ss\u202fA"
 _MILLISECONDS: Final = ".SSS"
+#: The default notation, without the offset.
 _DEFAULT: Final = "YYYY-MM-DD[T]HH:mm:ss"
 _INVALID: Final = FormattedValue("Invalid date")
 _CYCLE_MONTHS: Final = CYCLE_YEARS * 12

@@ -23,6 +23,7 @@ _WORDS: Final = (
     ("second", _SECOND),
     ("millisecond", 1),
 )
+#: The suffix of negative durations.
 _AGO: Final = " ago"
 _INVALID: Final = "Invalid date"
 

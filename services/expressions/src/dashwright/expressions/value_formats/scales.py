@@ -7,6 +7,7 @@ from typing import Final
 from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
 from dashwright.expressions.value_formats.numbers import fixed_text
 
+#: The prefixes of units in ascending order, each 1000 times the previous one, or 1024 times for IEC.
 _SI_PREFIXES: Final = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
 #: The position of the unit without a prefix.
 _SI_CENTRE: Final = _SI_PREFIXES.index("")

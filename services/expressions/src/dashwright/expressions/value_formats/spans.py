@@ -15,7 +15,7 @@ class _Step:
     limit: float
     size: float  #: In units of the value.
     name: str
-    has_plural: bool = False
+    has_plural: bool = False  #: True if the name has an *s* for numbers above 1.
 
 
 def span(unit: str) -> ValueFormat:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+#: The thresholds of panels without configured ones, as in Grafana.
 _THRESHOLDS: Final = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 80, "color": "red"}]}
 #: The colour mode of each panel type whose mode is not that of thresholds.
 _COLOUR_MODES: Final = {

@@ -40,8 +40,8 @@ class DisplayItem:
     column: DisplayColumn | None  #: None if there is no data.
     processor: DisplayProcessor
     calculation: str = ""  #: Empty if the item is a row.
-    row: int | None = None
-    percent_change: float | None = None
+    row: int | None = None  #: The position in the column; None if the item is a calculation.
+    percent_change: float | None = None  #: From the first to the last number of the column; None if the item is a row.
 
 
 def items_of(frames: Sequence[Frame], options: Mapping[str, Any], settings: FieldSettings) -> list[DisplayItem]:

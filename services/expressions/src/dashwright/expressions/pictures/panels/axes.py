@@ -26,6 +26,7 @@ AXIS_HEIGHT: Final = 20.0
 LABEL_MARGIN: Final = 4
 #: Pixels between labels, and between a chart and the labels to the left of it.
 _LABEL_DISTANCE: Final = 6.0
+#: Added to the widths of labels, because the fonts of browsers may be wider.
 _WIDTH_TOLERANCE: Final = 4
 #: Pixels from the lower edge of a chart to the baseline of the labels below it, and from the middle of other labels to theirs.
 _BASELINE_BELOW: Final = 15

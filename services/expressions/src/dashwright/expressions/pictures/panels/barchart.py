@@ -66,11 +66,11 @@ class _Chart:
     table: BarTable
     cell: Cell
     categories: Sequence[str]  #: The categories that fit into the panel.
-    stacking: str
+    stacking: str  #: ``normal``, ``percent``, or any other text for bars next to each other.
     style: Style  #: The style of the axis of values.
     ends: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]  #: The starts and ends of the bars, for each series.
-    low: float
-    high: float
+    low: float  #: The start of the axis of values.
+    high: float  #: The end of the axis of values.
 
     @staticmethod
     def of(props: PanelProps, table: BarTable, cell: Cell, *, is_horizontal: bool) -> "_Chart":

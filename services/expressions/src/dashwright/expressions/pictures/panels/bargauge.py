@@ -49,6 +49,7 @@ _MIN_VALUE_SIZE: Final = 12.0
 #: The minimum and maximum height of a value above an upright bar, and its share of the cell's height between these limits.
 _VALUE_HEIGHTS: Final = (18.0, 50.0)
 _VALUE_HEIGHT_SHARE: Final = 0.1
+#: The minimum width and height of a panel that has bars, and of a bar.
 _MIN_SIZE: Final = 4.0
 #: The maximum size of a text that a panel configures.
 _MAX_TEXT_SIZE: Final = 200.0

@@ -70,7 +70,7 @@ class _Bucket:
     series: PlotSeries
     bound: str = ""  #: The value of its label ``le``.
     group: tuple[Any, ...] = ()  #: The labels that all buckets of one histogram have.
-    is_cumulative: bool = False
+    is_cumulative: bool = False  #: True if the counts include those of lower buckets.
 
 
 def _of_buckets(all_series: Sequence[PlotSeries], props: PanelProps) -> HeatGrid:

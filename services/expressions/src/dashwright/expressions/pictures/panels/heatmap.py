@@ -29,6 +29,7 @@ from dashwright.expressions.pictures.svg import cells_path, rectangle, text_elem
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import THEMES, Theme, colour_of
 
+#: The number of colours by default, the maximum, and the defaults of the mode ``opacity``, as in Grafana.
 _DEFAULT_STEPS: Final = 64
 _MAX_STEPS: Final = 128
 _DEFAULT_FILL: Final = "dark-orange"

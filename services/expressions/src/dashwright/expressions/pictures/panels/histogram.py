@@ -40,9 +40,11 @@ _LABEL_SPACING: Final = 70.0
 _MARGIN: Final = 8.0
 #: Larger values are in the outermost buckets, so that their distances are finite.
 _MAX_VALUE: Final = 1e300
+#: The minimum size of buckets, so that quotients of values and sizes are finite.
 _MIN_SIZE: Final = 1e-300
 #: The columns with the edges of buckets, in a frame that a transformation has already divided into buckets.
 _EDGE_NAMES: Final = ("xMin", "xMax")
+#: The name of the only series if the option ``combine`` adds all of them.
 _COMBINED_NAME: Final = "Count"
 
 
@@ -55,7 +57,7 @@ class HistogramBuckets:
     names: Sequence[str]
     styles: Sequence[Style]
     colours: Sequence[str]
-    note: str = ""
+    note: str = ""  #: A message about omitted or enlarged buckets.
 
 
 def draw(props: PanelProps) -> PanelDrawing:

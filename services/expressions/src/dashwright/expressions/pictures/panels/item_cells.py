@@ -16,6 +16,7 @@ _MARGIN: Final = 6.0
 _MIN_SIZE_WITH_MARGIN: Final = 60.0
 #: Pixels between two cells.
 GAP: Final = 8.0
+#: The minimum width and height of a cell.
 _MIN_WIDTH: Final = 12.0
 _MIN_HEIGHT: Final = 10.0
 #: The height of a line in font sizes.

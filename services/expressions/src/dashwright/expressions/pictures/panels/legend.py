@@ -17,6 +17,7 @@ _ROW_HEIGHT: Final = 17.0
 _TABLE_ROW_HEIGHTS: Final = (_ROW_HEIGHT, 15.0, 13.0)
 _SWATCH_WIDTH: Final = 14.0
 _SWATCH_HEIGHT: Final = 4.0
+#: Between two entries of a list.
 _GAP: Final = 14.0
 #: Between a legend below the drawing and the left and right borders of the panel.
 _MARGIN: Final = 8.0
@@ -30,6 +31,7 @@ _GAP_TO_BOTTOM: Final = 6
 _VERTICAL_MARGIN: Final = 6
 #: From the middle of a row to the baseline of its text.
 _BASELINE: Final = 4
+#: Longer names are cut.
 _MAX_NAME_WIDTH: Final = 320.0
 #: The parts of a panel that a legend may take below and to the right, as in Grafana.
 _BOTTOM_SHARE: Final = 0.35
@@ -44,6 +46,7 @@ _SWATCH_GAP: Final = 5.0
 #: Pixels of the sign after the title of the column that orders a table, and of the gap before it.
 _SIGN_WIDTH: Final = 10.0
 NAME_COLUMN: Final = "Name"
+#: The size of the smallest panel that has a legend.
 _MIN_PANEL_HEIGHT: Final = 100
 _MIN_PANEL_WIDTH: Final = 140
 

@@ -57,6 +57,7 @@ _LEVELS: Final = {
     "trace": "trace",
 }
 _LEVEL_WORD: Final = re.compile(rf"\b({'|'.join(_LEVELS)})\b", re.IGNORECASE)
+#: The codes with which programs colour their output in terminals.
 _TERMINAL_CODE: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _ISO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 #: Patterns of the text that is removed from lines before a comparison, by strategy.

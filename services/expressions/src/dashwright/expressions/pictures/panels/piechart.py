@@ -22,6 +22,7 @@ _LABEL_SIZE: Final = 12.0
 _MIN_LABEL_SIZE: Final = 8.0
 #: The smallest angle in radians of a slice that has a label, as in Grafana.
 _MIN_LABEL_ANGLE: Final = 0.3
+#: The radius of the smallest pie that has labels.
 _MIN_LABEL_RADIUS: Final = 30.0
 #: The distance of a label from the centre of a disc, in radii: near the middle of the area of a narrow slice.
 _LABEL_DISTANCE: Final = 0.62

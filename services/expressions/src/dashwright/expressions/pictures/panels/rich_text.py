@@ -28,6 +28,7 @@ _ROWS: Final = frozenset({"flex", "inline-flex", "grid", "inline-grid"})
 _ROW_GAP: Final = "   "
 #: The font sizes of headings in pixels, as in Grafana.
 _HEADING_SIZES: Final = {"h1": 28.0, "h2": 24.0, "h3": 22.0, "h4": 18.0, "h5": 16.0, "h6": 14.0}
+#: Elements that have no content and no end tag.
 _VOID_ELEMENTS: Final = frozenset({"br", "hr", "img", "input", "meta", "link", "wbr", "source", "col", "embed"})
 #: Elements whose content is not text.
 _OMITTED_ELEMENTS: Final = frozenset(
@@ -46,6 +47,7 @@ _MAX_DESCRIPTION_LENGTH: Final = 200
 _BOLD_ELEMENTS: Final = frozenset({"b", "strong", "th", "h6", "summary", "dt"})
 _ITALIC_ELEMENTS: Final = frozenset({"i", "em", "cite", "var"})
 _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
+#: The declarations of CSS that are read.
 _DECLARATION: Final = re.compile(
     r"(?<![\w-])(background(?:-color)?|color|display|flex-direction|font-size|padding|text-align|font-weight)\s*:\s*([^;]{1,200})",
     re.IGNORECASE,

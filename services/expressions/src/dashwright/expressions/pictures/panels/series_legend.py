@@ -11,6 +11,7 @@ from dashwright.expressions.pictures.panels.legend import NAME_COLUMN, LegendEnt
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.style import Style
 
+#: Further calculations of a legend are ignored.
 _MAX_CALCULATIONS: Final = 12
 #: The maximum number of results that are shown for a calculation with several results.
 _MAX_LISTED: Final = 20

@@ -89,7 +89,7 @@ class _Texts:
 
     title: str
     value: str
-    change: str
+    change: str  #: The change in percent with an arrow; empty if it is not shown.
     change_colour: str
 
 

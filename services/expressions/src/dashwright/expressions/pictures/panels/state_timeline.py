@@ -13,6 +13,7 @@ from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import BASELINE, cells_path, text_element, truncated
 from dashwright.expressions.pictures.theme import Theme
 
+#: The share of a row's height that its states take, and their opacity in percent, as in Grafana.
 _DEFAULT_ROW_SHARE: Final = 0.9
 _DEFAULT_OPACITY: Final = 70
 #: The number of rows of a page, as in Grafana.

@@ -28,8 +28,10 @@ from dashwright.expressions.pictures.series import MAX_SERIES, PlotSeries, downs
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import path, polyline, text_element
 
+#: The part of the width that the labels of the vertical axis take at most.
 _LABEL_SHARE: Final = 0.3
 _MARGIN: Final = 8.0
+#: The height of the title of the horizontal axis in pixels.
 _TITLE_HEIGHT: Final = 14.0
 _DEFAULT_POINT_SIZE: Final = 5.0
 _MAX_POINT_SIZE: Final = 100.0

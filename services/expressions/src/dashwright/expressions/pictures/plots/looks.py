@@ -29,24 +29,24 @@ _OPACITY_TO_SERIES: Final = 35.0
 class Look:
     """How a series is drawn."""
 
-    draw_style: str = "line"
-    interpolation: str = "linear"
+    draw_style: str = "line"  #: ``line``, ``bars`` or ``points``.
+    interpolation: str = "linear"  #: ``linear``, ``smooth``, ``stepBefore`` or ``stepAfter``.
     line_width: float = 1.0  #: In pixels.
     fill_opacity: float = 0.0  #: From 0 to 1.
-    gradient: str = "none"
+    gradient: str = "none"  #: ``none``, ``opacity``, ``hue`` or ``scheme``.
     dash: tuple[float, ...] = ()  #: Lengths of dashes and gaps in pixels; empty for a continuous line.
-    has_round_ends: bool = False
+    has_round_ends: bool = False  #: True for dashes with round ends, which make dots.
     spanned_distance: float = 0.0  #: Gaps shorter than this are spanned, in milliseconds.
-    points: str = "auto"
+    points: str = "auto"  #: Whether a line has points: ``always``, ``never``, or ``auto`` if they are far enough apart.
     point_size: float = 5.0  #: In pixels.
     bar_alignment: float = 0.0  #: -1 for bars before their times, 0 for centred ones, 1 for bars after their times.
     bar_share: float = 0.6  #: The width of a bar as a share of the distance of points.
     max_bar_width: float = _MAX_BAR_WIDTH  #: In pixels.
-    stack_mode: str = ""
+    stack_mode: str = ""  #: ``normal``, ``percent`` or empty.
     stack_group: Hashable = None  #: Series with the same mode and group are stacked.
     transform: str = ""  #: ``negative-Y``, ``constant`` or empty.
     fills_to: str = ""  #: The name of the series down to which the area is filled.
-    is_hidden: bool = False
+    is_hidden: bool = False  #: True if the series is not drawn.
     is_in_legend: bool = True
 
     @staticmethod

@@ -10,7 +10,9 @@ _PADDING: Final = 0.1
 _SPAN_OF_ZERO: Final = 1e3
 #: A span is a rounding error if it is this many powers of ten smaller than the values.
 _MAX_MAGNITUDES: Final = 10
+#: A smaller span is that of equal values.
 _MIN_SPAN: Final = 1e-24
+#: The end of an axis whose computed ends are equal or reversed.
 _FALLBACK_HIGH: Final = 100.0
 #: Larger values are drawn at the end of an axis.
 _MAX_VALUE: Final = 1e300
@@ -22,12 +24,12 @@ class RangeSettings:
 
     minimum: float | None = None
     maximum: float | None = None
-    soft_minimum: float | None = None
-    soft_maximum: float | None = None
-    is_centred: bool = False
+    soft_minimum: float | None = None  #: The start of the axis, unless values are below it.
+    soft_maximum: float | None = None  #: The end of the axis, unless values are above it.
+    is_centred: bool = False  #: True for an axis with zero in its middle.
     has_integers: bool = False  #: True for values with zero decimals.
     is_percent: bool = False  #: True for stacks of shares.
-    distribution: str = "linear"
+    distribution: str = "linear"  #: ``linear``, ``log`` or ``symlog``.
     base: int = 10  #: The base of a logarithmic axis.
 
 

@@ -72,8 +72,8 @@ class ValueScale:
     low: float  #: The value at the bottom.
     high: float  #: The value at the top.
     height: float  #: The height of the plot in pixels.
-    distribution: str = "linear"
-    base: int = 10
+    distribution: str = "linear"  #: ``linear``, ``log`` or ``symlog``.
+    base: int = 10  #: The base of a logarithmic scale.
     linear_threshold: float = 1.0  #: The absolute value below which a symmetric logarithmic scale is about linear.
 
     def positions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

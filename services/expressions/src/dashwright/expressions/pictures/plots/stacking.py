@@ -16,8 +16,8 @@ class StackMember:
     """A series of a stack. Series stack on each other if their keys and directions are equal."""
 
     values: NDArray[np.float64]  #: At the times that all members share; NaN where a value is missing.
-    key: Hashable
-    is_percent: bool = False
+    key: Hashable  #: Equal for series that may be stacked on each other.
+    is_percent: bool = False  #: True if the values are shown as shares of their sum.
 
 
 @dataclass(frozen=True, slots=True)
