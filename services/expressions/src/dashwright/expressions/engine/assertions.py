@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import Frame
 
+#: As an expectation, every version is accepted. As the version of a frame, the version is missing.
 _ANY_VERSION = (0, 0)
 
 
@@ -36,7 +37,8 @@ class Assertion:
             actual = f"found [{meta['type']}]" if meta.get("type") else "the type is unknown"
             raise _assertion_error(ref_id, f"expected frame type [{self.type}], but {actual}")
         version = tuple(meta.get("typeVersion") or _ANY_VERSION)
-        if self.version not in (_ANY_VERSION, version):
+        is_any_accepted = self.version == _ANY_VERSION
+        if not is_any_accepted and version != self.version:
             raise _assertion_error(ref_id, f"type versions do not match: expected {_dotted(self.version)}, found {_dotted(version)}")
 
 

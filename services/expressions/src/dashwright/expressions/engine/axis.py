@@ -99,8 +99,9 @@ def _align_grids(left_axis: Axis, left: Grid, right: Grid) -> Alignment:
     left_steps = (offset // divisor * pow(left.step // divisor, -1, modulus)) % modulus
     start = left.start + left_steps * left.step
     if start < right.start:
-        # Rounded up to the first shared time that is not before the right grid.
-        start += -((start - right.start) // step) * step
+        # The steps to the first shared time that is not before the right grid. The two negations round the quotient up.
+        missing_steps = -((start - right.start) // step)
+        start += missing_steps * step
     end = min(left.end, right.end)
     if start > end:
         return _empty_alignment()
@@ -111,7 +112,7 @@ def _align_grids(left_axis: Axis, left: Grid, right: Grid) -> Alignment:
 
 
 def _columns_of(grid: Grid, start: int, step: int, count: int) -> slice:
-    """Return the columns of ``count`` times of the grid, from ``start`` in steps of ``step``."""
+    """Return the columns of ``count`` times, from ``start`` in steps of ``step``. The grid must have these times."""
     if count == grid.count:
         return ALL
     first_column, stride = (start - grid.start) // grid.step, step // grid.step
@@ -127,10 +128,12 @@ def _is_strictly_ascending(times: Times) -> bool:
 
 
 def _align_any_times(left: Axis, right: Axis) -> Alignment:
+    """Return the alignment of two axes in any order: a binary search finds each left time among the sorted right times."""
     if not len(right):
         return _empty_alignment()
     order = None if _is_strictly_ascending(right.times) else np.argsort(right.times, kind="stable")
     sorted_times = right.times if order is None else right.times[order]
+    # The last right time at or before each left time; -1 if all right times are later.
     positions = np.searchsorted(sorted_times, left.times, side="right") - 1
     is_shared = (positions >= 0) & (sorted_times[positions] == left.times)
     right_columns = positions[is_shared] if order is None else order[positions[is_shared]]

@@ -18,6 +18,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.predicates import BOUND_COUNTS, Predicate
 from dashwright.expressions.engine.values import Cells, Mask, Numbers, Scalar, Series, Values
 
+#: ``logic-or`` is an ``or`` that ends the evaluation if the conditions before it are firing.
 _OPERATORS = ("and", "or", "logic-or")
 _NO_VALUE = "no_value"
 #: A single null.
@@ -35,7 +36,7 @@ class Condition:
 
     @staticmethod
     def of(index: int, operator: str, query_params: Sequence[str], reducer: str, evaluator: str, params: Sequence[float]) -> "Condition":
-        """Return condition ``index`` (from 1) of a target. The first of ``query_params`` is a refId; ``params`` are the evaluator's.
+        """Return condition ``index`` (from 1) of a target. The first of ``query_params`` is a refId; ``params`` are bounds.
 
         Raises BadRequest if an operator, reducer or evaluator is unknown, or a parameter is missing.
         """
@@ -55,12 +56,14 @@ class _ConditionResult:
     is_no_data: bool
 
     def combine(self, operator: str, other: "_ConditionResult") -> "_ConditionResult":
+        """Return the state of both results. ``or`` and ``logic-or`` combine them in the same way."""
         if operator == "and":
             return _ConditionResult(self.is_firing and other.is_firing, self.is_no_data and other.is_no_data)
         return _ConditionResult(self.is_firing or other.is_firing, self.is_no_data or other.is_no_data)
 
     @property
     def cells(self) -> Cells:
+        """A single cell: 1 for firing, 0 for not firing, null for no data."""
         return _NULL if self.is_no_data else Cells(np.array([float(self.is_firing)]))
 
 
@@ -111,7 +114,7 @@ def _predicate(index: int, name: str, params: Sequence[float]) -> Predicate | No
         return Predicate(name, (params[0],))
     if len(params) != BOUND_COUNTS[name]:
         raise BadRequest(f"ranged evaluator requires 2 parameters, got {len(params)} for '{name}' in condition {index}")
-    # Unlike a threshold's, the bounds of a classic condition may be swapped.
+    # Classic conditions accept swapped bounds; ``predicate_of`` of thresholds keeps the order of bounds.
     return Predicate(name, tuple(sorted(params)))
 
 
@@ -148,6 +151,7 @@ def _reduce(reducer: str, series: Series, limits: Limits) -> Cells:
 
 
 def _holds(predicate: Predicate | None, cells: Cells) -> Mask:
+    """Return a mask of the cells for which the predicate holds. For a null, only ``no_value`` (None) holds."""
     if predicate is None:
         return cells.null_mask()
     holds = predicate.holds(cells.values)

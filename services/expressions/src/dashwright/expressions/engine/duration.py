@@ -30,6 +30,7 @@ _NANOSECONDS_OF_CALENDAR_UNIT = {
 }
 _CALENDAR_DURATION = re.compile(r"(\d+)([dwMy])", re.ASCII)
 _COUNT_AND_UNIT = re.compile(r"(\d+\.?\d*|\.\d+)([^\d.]*)", re.ASCII)
+#: The maximum length of a duration, and of its quotation in an error.
 _MAX_LENGTH = 100
 
 #: A query has two or three durations, and most queries have the same ones.
@@ -45,7 +46,7 @@ def nanoseconds(duration: str) -> int:
         raise _fault("invalid duration", duration)
     if match := _CALENDAR_DURATION.fullmatch(duration):
         return int(match[1]) * _NANOSECONDS_OF_CALENDAR_UNIT[match[2]]
-    unsigned = duration.removeprefix(duration[0]) if duration[0] in "+-" else duration
+    unsigned = duration[1:] if duration[0] in "+-" else duration
     if unsigned == "0":
         return 0
     total = _clock_nanoseconds(unsigned, duration)

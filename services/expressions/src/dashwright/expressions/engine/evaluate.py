@@ -20,7 +20,7 @@ Results = dict[str, Outcome | DashwrightError]
 #: The result of a query or expression as other expressions read it.
 _StoredResult = Values | Table | DashwrightError
 
-#: The number of points that the labels and the frame of one item count as.
+#: The labels and the frame of one item take about as much memory as this number of points.
 _POINTS_PER_ITEM = 32
 
 
@@ -150,6 +150,7 @@ def evaluate(
 
 
 def _run(node: Node, expression: Expression | TableExpression, store: _ResultStore, limits: Limits) -> Outcome | DashwrightError:
+    """Return the outcome of a node's expression, for which memory is reserved, or its error."""
     ref_id = node.ref_id
     try:
         if isinstance(expression, TableExpression):
@@ -213,5 +214,6 @@ def _table_error(ref_id: str, name: str, cause: DashwrightError) -> DashwrightEr
 
 def _memory_error(ref_id: str, error: MemoryError) -> DashwrightError:
     too_large = TooLarge(f"expression [{ref_id}] needs more memory than is available; reduce its inputs or their time range")
+    # Set like ``raise … from error`` would, because the caller stores the error instead of raising it.
     too_large.__cause__ = error
     return too_large

@@ -78,9 +78,8 @@ def ref_id_of(reference: str, missing_message: str = "no variable specified to r
 
     Raises BadRequest with a message that starts with ``missing_message`` if the refId is empty.
     """
-    ref_id = reference.removeprefix("$")
-    if ref_id != reference and ref_id.startswith("{") and ref_id.endswith("}"):
-        ref_id = ref_id[1:-1]
+    is_braced = reference.startswith("${") and reference.endswith("}")
+    ref_id = reference[2:-1] if is_braced else reference.removeprefix("$")
     if not ref_id.strip():
         raise BadRequest(f"{missing_message}; name a query or expression, such as $A or ${{my query}}")
     return ref_id

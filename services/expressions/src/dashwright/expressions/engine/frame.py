@@ -43,10 +43,11 @@ class FieldType(StrEnum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy type of a column: times are int64 nanoseconds, strings and JSON are objects."""
+        """The numpy type of a column: times are int64 nanoseconds, enums are indexes, strings and JSON are objects."""
         return np.dtype(_DTYPES.get(self, self.value))
 
 
+#: The integer and float types.
 NUMERIC = frozenset(field_type for field_type in FieldType if field_type.value.startswith(("int", "uint", "float")))
 _DTYPES = {FieldType.TIME: "int64", FieldType.STRING: "object", FieldType.JSON: "object", FieldType.ENUM: "uint16"}
 
@@ -63,8 +64,8 @@ class Field:
     nullable: bool = False  #: True if the schema of the column allows nulls, even if no value is null.
     labels: Labels | None = None
     config: Mapping[str, Any] | None = None  #: A JSON object, Grafana's configuration of the column, such as ``displayName``.
-    absent: Mask | None = None  #: True for each null that a join added. Lines in charts connect its neighbours; other nulls are gaps.
-    declared_type: str = ""  #: Grafana's name of the type of a column of JSON whose cells may have other types; empty if it is unknown.
+    absent: Mask | None = None  #: True for each null that a join added. Charts draw a line across it; other nulls are gaps in the line.
+    declared_type: str = ""  #: Grafana's name of the type of a JSON column, even if cells differ from it; empty if it is unknown.
 
     def __len__(self) -> int:
         return len(self.values)

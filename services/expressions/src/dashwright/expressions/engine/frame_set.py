@@ -16,7 +16,7 @@ from dashwright.expressions.engine.values import Cells, Floats, Mask, Numbers, S
 
 TIME_NAME = "Time"
 
-#: Returns the name for users of the item with each label set.
+#: Returns the display name of each item, from the label set of each.
 DisplayNames = Callable[[LabelSets], Sequence[str]]
 
 
@@ -35,7 +35,7 @@ class FrameSet(Sequence[Frame]):
     value_name: str = ""  #: The name of each value column, if all have the same.
     value_names: Sequence[str] = ()  #: The name of each value column, if they differ.
     is_nullable: bool = True  #: True if the schema of the value columns allows nulls.
-    has_empty_labels: bool = False  #: True if a value column without labels has an empty object of labels.
+    has_empty_labels: bool = False  #: True if value columns without labels have ``{}`` as their labels instead of None.
     times: Times | None = None  #: The time of each number. None: the frames of numbers have no time column.
     time_name: str = TIME_NAME  #: The name of each time column.
     time_config: Mapping[str, Any] | None = None  #: The configuration of each time column.
@@ -100,8 +100,10 @@ class FrameSet(Sequence[Frame]):
             yield from self._frames(range(len(self.values)))
             return
         columns = list(self._fields(range(len(self.values))))
-        times = [times for times, _ in columns[:1] if times is not None]
-        yield Frame([*times, *(values for _, values in columns)], ref_id=self.ref_id, meta=self.meta_of(0))
+        # All series share their times, so the time column of the first is that of the frame.
+        shared_time_column = columns[0][0]
+        time_columns = [] if shared_time_column is None else [shared_time_column]
+        yield Frame([*time_columns, *(values for _, values in columns)], ref_id=self.ref_id, meta=self.meta_of(0))
 
     def __len__(self) -> int:
         return 1 if self.is_wide else len(self.values)
@@ -117,7 +119,7 @@ class FrameSet(Sequence[Frame]):
         names = self.names
         columns = zip(indexes, labels, display_names, self._columns(indexes), strict=True)
         for index, label_set, display_name, (times, values, nulls) in columns:
-            # The series of a wide set often have nulls at different times, and many have none.
+            # A block has a mask if any of its series has a null. In a wide set, many series of the block are without nulls.
             mask = None if self.is_wide and nulls is not None and not nulls.any() else nulls
             yield times, self._value_field(names[index], label_set, values, mask, display_name)
 

@@ -115,7 +115,9 @@ def _values_of_set(frames: FrameSet, source_type: str) -> Values:
     names = frames.names
     if not frame_layout.declared_type(frames.meta):
         return replace(frames.values, labels=_undeclared_labels(frames, source_type), names=tuple(names))
-    sort_keys = frames.values.labels.texts() if not frames.value_names else list(zip(names, frames.values.labels.texts(), strict=True))
+    label_texts = frames.values.labels.texts()
+    # Equal names do not affect the order.
+    sort_keys = list(zip(names, label_texts, strict=True)) if frames.value_names else label_texts
     order = sorted(range(len(names)), key=sort_keys.__getitem__)
     is_sorted = order == list(range(len(names)))
     values = frames.values if is_sorted else frames.values.at(np.array(order, np.intp))
@@ -176,7 +178,7 @@ def _read_long_numbers(frames: Sequence[Frame]) -> Iterator[_ValueColumn]:
 _READERS: dict[str, Callable[[Sequence[Frame]], Iterator[_ValueColumn]]] = {
     "timeseries-wide": _read_wide_series,
     "timeseries-multi": _read_multi_series,
-    "timeseries-many": _read_multi_series,
+    "timeseries-many": _read_multi_series,  # A former name of ``timeseries-multi``.
     "timeseries-long": _read_long_series,
     "numeric-wide": _read_wide_numbers,
     "numeric-multi": _read_multi_numbers,
@@ -218,6 +220,7 @@ def _number_table_rows(frame: Frame) -> Iterator[_ValueColumn]:
 
 def _undeclared_series(frames: Sequence[Frame], source_type: str) -> Values:
     """Return the series of wide frames without a declared type. Raises BadRequest for another layout."""
+    # As in Grafana, frames of InfluxDB that are not series are ignored.
     if source_type == "influxdb":
         frames = [frame for frame in frames if frame_layout.layout_of(frame) is not FrameLayout.OTHER]
     _check_is_wide(frames)

@@ -50,6 +50,7 @@ def plan_nodes(nodes: Sequence[Node]) -> Plan:
     faults = {node.ref_id: fault for node in nodes if (fault := node.error or _input_fault(node, by_ref_id))}
     graph = {node.ref_id: _existing_inputs(node, by_ref_id) for node in nodes}
     for ref_id, path in cycles(graph).items():
+        # Without inputs, the nodes of a cycle do not prevent the order of the others.
         graph[ref_id] = []
         cycle_error = BadRequest(
             f"expression '{ref_id}' is part of cyclic components: {_format_path(path)}; take one of the references out",
@@ -71,7 +72,7 @@ def _input_fault(node: Node, nodes: dict[str, Node]) -> BadRequest | None:
     """Return the error of the first input that is missing or of an unsuitable type, or None."""
     for ref_id in node.inputs:
         if ref_id not in nodes and isinstance(node.expression, TableExpression):
-            return _missing_table(ref_id, node, nodes)
+            return _missing_table_error(ref_id, node, nodes)
         if ref_id not in nodes:
             return BadRequest(
                 f"unable to find dependent node '{ref_id}' that expression '{node.ref_id}' reads{_advice(ref_id, nodes)}",
@@ -91,12 +92,12 @@ def _advice(ref_id: str, ref_ids: Iterable[str]) -> str:
     is_calculation = not ref_id.replace(" ", "").isidentifier() and _CALCULATION.search(ref_id)
     if is_calculation:
         return "; it takes one reference such as $A: calculate in a math expression first, and read that"
-    return suggestion(ref_id, [f"${name}" for name in ref_ids], {name.casefold(): f"${name}" for name in ref_ids}) or (
-        "; add it or correct the reference"
-    )
+    # The folded refIds are synonyms, because a short reference without ``$`` does not resemble a name with ``$``.
+    references_by_folded = {name.casefold(): f"${name}" for name in ref_ids}
+    return suggestion(ref_id, references_by_folded.values(), references_by_folded) or "; add it or correct the reference"
 
 
-def _missing_table(ref_id: str, node: Node, ref_ids: Iterable[str]) -> BadRequest:
+def _missing_table_error(ref_id: str, node: Node, ref_ids: Iterable[str]) -> BadRequest:
     similar = [name for name in ref_ids if name.casefold() == ref_id.casefold() and name != node.ref_id]
     advice = f"write it [{similar[0]}]: upper and lower case count" if similar else "add the query or correct the name"
     return BadRequest(
@@ -153,6 +154,7 @@ def cycles(graph: Graph) -> dict[str, list[str]]:
         if len(component) > 1:
             root = next(iter(component))
             previous_nodes = _predecessors(root, graph, component)
+            # A path from the root in the reversed graph is a path to the root in the graph.
             next_nodes = _predecessors(root, reversed_graph, component)
             first_step = next(node for node in graph[root] if node in component)
             paths[root] = [root, *_path_to_root(first_step, root, next_nodes)]
@@ -227,7 +229,8 @@ def _cycle_of(node: str, root: str, previous_nodes: Mapping[str, str], next_node
     # The path from the root to the node, in reverse.
     reversed_return = _path_to_root(node, root, previous_nodes)
     return_positions = {path_node: position for position, path_node in enumerate(reversed_return)}
-    meeting_position = next(position for position, path_node in enumerate(outward) if position and path_node in return_positions)
+    # Position 0 is the node itself, which is on both paths.
+    meeting_position = next(position for position, path_node in enumerate(outward) if position > 0 and path_node in return_positions)
     remainder = reversed_return[: return_positions[outward[meeting_position]]]
     return outward[: meeting_position + 1] + remainder[::-1]
 

@@ -23,7 +23,7 @@ def fingerprint(labels: Labels) -> int:
     """Return the FNV-1 hash (64 bits) over the labels sorted by key, as Grafana's alert rules store it."""
     # FNV-1, not FNV-1a: Grafana multiplies before it mixes the byte in. Stored fingerprints depend on this order.
     hash_value = _FNV_BASIS
-    for byte in b"".join(string.encode() + _END for label in labels.pairs for string in label):
+    for byte in b"".join(text.encode() + _END for key_and_value in labels.pairs for text in key_and_value):
         hash_value = (hash_value * _FNV_PRIME & _64_BITS) ^ byte
     return hash_value
 

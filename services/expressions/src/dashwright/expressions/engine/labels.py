@@ -5,8 +5,8 @@ from typing import Any, overload
 
 from numpy.typing import NDArray
 
-#: The number of strings after which ``LabelSetsBuilder`` forgets those that it has seen: so many values of a label hardly repeat, and
-#: their entries would take more memory than the strings.
+#: The number of distinct strings after which ``LabelSetsBuilder`` forgets all of them. So many strings are mostly values that do not
+#: repeat, and remembering them would take more memory than sharing saves.
 _MAX_INTERNED = 10_000
 
 
@@ -58,7 +58,10 @@ class LabelSets(Sequence[Labels]):
     """
 
     def __init__(self, keys: tuple[str, ...], columns: Sequence[Sequence[str]], labels: Sequence[Labels] | None, count: int) -> None:
-        """Create the sets of sorted ``keys`` and their ``columns``, or those of ``labels``. Use ``of`` or ``of_mappings``."""
+        """Create ``count`` sets of sorted ``keys`` and their ``columns``, or those of ``labels`` if it is not None.
+
+        Callers use ``of`` or ``of_mappings``.
+        """
         self._keys = keys
         self._columns = columns
         self._labels = labels
@@ -147,7 +150,7 @@ class LabelSetsBuilder:
     """A builder of the label sets of mappings that are read part by part. Most equal strings share one object."""
 
     def __init__(self) -> None:
-        #: The keys of all mappings in their order, as long as they are the same, and the values of each.
+        #: The keys of all mappings in their order, as long as they are the same, and the values of each key.
         self._keys: tuple[str, ...] = ()
         self._columns: list[list[str]] = []
         #: The label sets, once two mappings have had different keys.
@@ -162,11 +165,14 @@ class LabelSetsBuilder:
             self._columns = [[] for _ in self._keys]
         if self._labels is None and any(tuple(mapping) != self._keys for mapping in mappings):
             self._labels = list(self.build())
+        # ``intern(text, text)`` returns the first string that is equal to the text.
         intern = self._interned.setdefault
         if self._labels is not None:
             self._labels += [Labels.of((key, intern(text, text)) for key, text in mapping.items()) for mapping in mappings]
         else:
-            for column, values in zip(self._columns, zip(*[mapping.values() for mapping in mappings], strict=True), strict=False):
+            values_by_key = zip(*[mapping.values() for mapping in mappings], strict=True)
+            # Not strict, because without mappings there are no values for the columns.
+            for column, values in zip(self._columns, values_by_key, strict=False):
                 column += map(intern, values, values)
         self._count += len(mappings)
         if len(self._interned) > _MAX_INTERNED:

@@ -91,10 +91,12 @@ class Reduce:
                     return cells.at((slice(None), -1))
                 return Cells(_by_row_chunks(lambda chunk: reducer.reduce_all(chunk.values), cells))
             case ReduceMode.DROP:
+                # Without finite points, some reducers return NaN, which becomes null.
                 numbers = _by_row_chunks(reducer.reduce_finite, cells)
                 return Cells.with_nulls(numbers, np.isnan(numbers))
             case ReduceMode.REPLACE:
                 numbers = _by_row_chunks(lambda chunk: reducer.reduce_all(_replace_not_finite(chunk.values, self.replacement)), cells)
+                # The NaN of a series without points is replaced, too.
                 return Cells(np.where(np.isnan(numbers), self.replacement, numbers))
 
     def _numbers(self, numbers: Numbers) -> Outcome:

@@ -39,7 +39,7 @@ class Reducer:
     #: Reduces the points of each bucket in ``resample``. None takes the last point. A bucket of one point is
     #: reduced by ``count`` only.
     reduce_runs: RunReducer | None = None
-    classic_name: str = ""  #: The name in classic conditions, where null and NaN are skipped; empty if they do not have it.
+    classic_name: str = ""  #: The name in classic conditions, where it skips null and NaN; empty if they do not share the reducer.
 
     def reduce_all(self, values: Floats) -> Floats:
         """Return one number per row, from all points; ``empty_value`` if there are no columns."""

@@ -1,7 +1,7 @@
-"""The type ``resample``: every series gets one point per bucket of the time range, which is as long as the ``window``.
+"""The type ``resample``: every series gets one point per bucket. Buckets as long as the ``window`` divide the time range.
 
-The points are sorted by time first; points with equal times keep their order. A bucket has the points after the
-previous timestamp, up to its own timestamp; the first also has every older point.
+The points are sorted by time first; points with equal times keep their order. A bucket has the points after the previous
+bucket's timestamp, up to its own timestamp; the first also has every older point.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+#: The last time that an int64 of nanoseconds since the epoch can represent. The first is as far before the epoch.
 _LAST_NANOSECOND = 2**63 - 1
 
 
@@ -87,6 +88,7 @@ class Resample:
 
 
 def _step(window: str) -> int:
+    """Return the length of a bucket in nanoseconds. Raises BadRequest if the window is not a duration longer than 0."""
     try:
         step = nanoseconds(window)
     except BadRequest as error:
@@ -97,6 +99,7 @@ def _step(window: str) -> int:
 
 
 def _timestamps(step: int, time_range: TimeRange, limits: Limits) -> Grid:
+    """Return the timestamps of the buckets: the start of the time range, and each ``step`` until its end."""
     # Integer division of timedeltas is exact; floats of seconds would lose microseconds.
     start, end = ((instant - _EPOCH) // _MICROSECOND * 1000 for instant in (time_range.start, time_range.end))
     if start < -_LAST_NANOSECOND or end > _LAST_NANOSECOND:

@@ -15,7 +15,7 @@ from dashwright.expressions.engine.values import Cells, Floats, Mask, Positions
 class Buckets:
     """The buckets of an axis in the order of time, one for each timestamp.
 
-    A bucket has the points after the previous timestamp, up to its own timestamp. The first also has every older point.
+    A bucket has the points after the previous bucket's timestamp, up to its own. The first also has every older point.
     """
 
     ends: Positions  #: The column after the last column of each bucket.

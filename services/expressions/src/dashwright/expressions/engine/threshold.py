@@ -82,7 +82,10 @@ class Threshold:
         return _test_values(self.condition.holds, cells)
 
     def _test_with_hysteresis(self, cells: Cells, is_loaded: Mask) -> Cells:
-        """Return 1 or 0 for each cell; rows where ``is_loaded`` is True are tested by the second condition."""
+        """Return 1 or 0 for each cell; rows where ``is_loaded`` is True are tested by the second condition.
+
+        ``is_loaded`` of a scalar has no dimensions, like its cells.
+        """
         assert self.hysteresis is not None
         results = self._test_cells(cells)
         results.values[is_loaded] = _test_values(self.hysteresis.keeps_firing, cells.at(is_loaded)).values

@@ -18,6 +18,7 @@ _DATE = re.compile(
 #: A step of date math. The unit ``Q`` is a quarter, ``b`` a business day, and ``fy`` and ``fQ`` are of the fiscal year.
 _STEP = re.compile(r"([+-])(\d{0,6})(f[yQ]|[yMwdhHmsbQ])|/(f[yQ]|[yMwdhHmsQ])", re.ASCII)
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ms|[yMwdhms])", re.ASCII)
+#: Units that always have the same length on a clock, though a day on which its offset changes is longer or shorter.
 _FIXED_UNITS = {
     "w": timedelta(weeks=1),
     "d": timedelta(days=1),
@@ -27,9 +28,12 @@ _FIXED_UNITS = {
     "s": timedelta(seconds=1),
     "ms": timedelta(milliseconds=1),
 }
+#: Units whose steps are elapsed time. A step of a day or more keeps the time of day.
 _CLOCK_UNITS = frozenset({"h", "H", "m", "s", "ms"})
 _MONTHS_OF_UNIT = {"y": 12, "fy": 12, "Q": 3, "fQ": 3, "M": 1}
 _WORKDAYS_PER_WEEK = 5
+#: The maximum number of characters of a time that an error quotes.
+_MAX_QUOTED = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,11 @@ def parse_time_range(start: str, end: str, now: datetime, rules: CalendarRules =
             times.append(_parse_time(value.strip(), now, rules, round_up=name == "to"))
         except (ValueError, OverflowError):
             advice = "give epoch milliseconds, a duration before now such as 5m, an ISO 8601 time, or date math such as now-6h"
-            causes.append(Cause(name, "FieldValueInvalid", f"{name} {value[:80]!r} is not a time; {advice}"))
+            causes.append(Cause(name, "FieldValueInvalid", f"{name} {value[:_MAX_QUOTED]!r} is not a time; {advice}"))
     if not causes and times[1] < times[0]:
         hint = "; four digits are a year" if any(re.fullmatch(r"\d{4}", text.strip(), re.ASCII) for text in (start, end)) else ""
-        message = f"the time range is empty: from {start[:80]!r} is after to {end[:80]!r}{hint}; give a later end"
+        quoted_start, quoted_end = (repr(text[:_MAX_QUOTED]) for text in (start, end))
+        message = f"the time range is empty: from {quoted_start} is after to {quoted_end}{hint}; give a later end"
         causes.append(Cause("to", "FieldValueInvalid", message))
     if causes:
         raise BadRequest("; ".join(cause.message for cause in causes), causes=causes)
@@ -78,7 +83,7 @@ def moved_by(instant: datetime, steps: str, rules: CalendarRules = _DEFAULT_RULE
     try:
         return _apply_steps(instant, steps, rules, round_up=round_up)
     except (ValueError, OverflowError) as error:
-        raise BadRequest(f"{steps[:80]!r} are not steps of date math such as -1d") from error
+        raise BadRequest(f"{steps[:_MAX_QUOTED]!r} are not steps of date math such as -1d") from error
 
 
 def _parse_time(value: str, now: datetime, rules: CalendarRules, *, round_up: bool) -> datetime:
@@ -103,9 +108,13 @@ def _consecutive_matches(pattern: re.Pattern[str], value: str) -> list[re.Match[
 
 
 def _before(now: datetime, durations: list[re.Match[str]]) -> datetime:
+    """Return the instant that is all durations before ``now``. Raises ValueError if a number of months or years is not whole."""
     instant = now
     for count, unit in (duration.groups() for duration in durations):
-        instant = instant - float(count) * _FIXED_UNITS[unit] if unit in _FIXED_UNITS else _moved(instant, -int(count), unit)
+        if unit in _FIXED_UNITS:
+            instant -= float(count) * _FIXED_UNITS[unit]
+        else:
+            instant = _moved(instant, -int(count), unit)
     return instant
 
 

@@ -55,7 +55,10 @@ class Union:
         # The labels of the pairs if each item pairs only with the item at the same position of the other set; else None.
         self._aligned_labels = left if _is_aligned(left, right) else None
         self._partners = [] if self._aligned_labels else list(_find_partners(left, right, self._deadline))
-        self.count = len(self._aligned_labels or ()) or sum(len(positions) for partners in self._partners for positions in partners.right)
+        if self._aligned_labels:
+            self.count = len(self._aligned_labels)
+        else:
+            self.count = sum(len(positions) for partners in self._partners for positions in partners.right)
         if not self.count and len(left) == len(right) == 1:
             # Two single items always pair; with different labels they lose their labels.
             self._aligned_labels, self.count = LabelSets.of((NO_LABELS,)), 1
@@ -111,7 +114,7 @@ def _find_partners(left: LabelSets, right: LabelSets, deadline: Deadline) -> Ite
                 left_labels = [left[position] for position in left_positions]
                 right_labels = [right[position] for position in right_positions]
                 yield _join(left_labels, left_positions, right_labels, right_positions)
-            elif len(left_keys) != len(right_keys) and is_subset:
+            elif is_subset:
                 deadline.check()
                 left_pairs = [left[position].pairs_of(common_keys) for position in left_positions]
                 right_pairs = [right[position].pairs_of(common_keys) for position in right_positions]

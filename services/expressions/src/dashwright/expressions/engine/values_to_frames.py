@@ -26,7 +26,7 @@ def frames_of(outcome: Outcome, ref_id: str) -> Sequence[Frame]:
         return [_classic_frame(outcome.values, outcome.matches, ref_id)]
     match outcome.values:
         case Table(frames=tables):
-            frames: Sequence[Frame] = [Frame(table.fields, ref_id, ref_id, table.meta) for table in tables]
+            frames: Sequence[Frame] = [Frame(table.fields, name=ref_id, ref_id=ref_id, meta=table.meta) for table in tables]
         case Series():
             frames = FrameSet(outcome.values, _SERIES_META, ref_id=ref_id, value_name=ref_id)
         case Numbers():

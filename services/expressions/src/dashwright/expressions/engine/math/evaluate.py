@@ -87,6 +87,7 @@ class _Evaluation:
 
     def _reserve(self, values: Values, *operands: Values) -> Values:
         """Reserve memory for an intermediate result and release that of its operands. Return the result."""
+        # A function may return its argument itself, which takes no further memory.
         if any(values is operand for operand in operands):
             return values
         size = bytes_of(values)

@@ -60,8 +60,10 @@ class Token:
 
 _SPACE = re.compile(r"\s*")
 _SYMBOL = re.compile(r"\*\*|==|!=|>=|<=|&&|\|\||[!<>+\-*/%]")
+#: Characters that an error quotes if they do not form an operator.
 _SYMBOL_RUN = re.compile(r"[!<>=&|+\-*/%]+")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+#: Characters that must not follow a number immediately.
 _NUMBER_RUN = re.compile(r"[\w.]+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLE = re.compile(r"\$\w+")

@@ -35,7 +35,7 @@ class UnpairedLabels:
 def combine(symbol: str, left: Values, right: Values, limits: Limits, operand_sources: OperandSources) -> tuple[Values, UnpairedLabels]:
     """Return ``left symbol right``, and the labels of the items that match no item of the other operand.
 
-    If either set is empty, the result is an empty set, of series if either is Series. NoData on either side gives
+    If either set is empty, the result is an empty set, of series if either is Series. Else NoData on either side gives
     NoData. Raises TooLarge if a limit of memory or of series is exceeded.
     """
     if isinstance(left, Scalar) and not isinstance(right, NoData):
@@ -141,7 +141,8 @@ def _series_with_series(symbol: str, left: Series, right: Series, pairs: Pairs) 
         left_block, right_block = left.blocks[group // len(right.blocks)], right.blocks[group % len(right.blocks)]
         alignment = align(left_block.axis, right_block.axis)
         left_rows, right_rows = left.row_of[pairs.left[members]], right.row_of[pairs.right[members]]
-        # A row that pairs with all rows of the other side is broadcast instead of copied.
+        # A row that pairs with all rows of the other side is broadcast instead of copied. One side remains complete, since the result
+        # needs a row per pair.
         if _are_equal(right_rows):
             right_rows = right_rows[:1]
         elif _are_equal(left_rows):

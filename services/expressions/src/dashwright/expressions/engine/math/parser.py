@@ -41,6 +41,8 @@ def parse(source: str, max_length: int = EXPRESSION_LENGTH, max_depth: int = EXP
 
 
 class _Parser:
+    """A recursive descent parser of one expression."""
+
     def __init__(self, source: str, max_depth: int, deadline: Deadline) -> None:
         self._source = source
         self._max_depth = max_depth
@@ -57,6 +59,7 @@ class _Parser:
         return node
 
     def _take(self) -> Token:
+        """Return the next token, and advance to the one after it. Raises DeadlineExceeded."""
         if self._token_count % _TOKENS_PER_CHECK == 0:
             self._deadline.check()
         self._token_count += 1
@@ -160,9 +163,9 @@ class _Parser:
 
 
 def _parse_number(number: str) -> float:
-    # As in Grafana, a leading 0 makes a number of octal digits octal.
     if number[:2] in {"0x", "0X"}:
         return float(int(number, 16))
+    # As in Grafana, a leading 0 makes a number of octal digits octal.
     if len(number) > 1 and number[0] == "0" and set(number) <= set("01234567"):
         return float(int(number, 8))
     return float(number)
