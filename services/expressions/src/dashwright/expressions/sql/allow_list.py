@@ -132,9 +132,11 @@ _SYNTAX_NAMES: Mapping[type[exp.Expr], str] = {
 }
 #: The tokens with which a statement may start.
 _FIRST_TOKENS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
+#: Tokens that a statement must not have anywhere.
 _BLOCKED_TOKENS = {TokenType.HINT, TokenType.PARAMETER, TokenType.SESSION_PARAMETER, TokenType.INTO}
 #: Keywords to suggest for misspelled words.
 _KEYWORDS = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "UNION", "DISTINCT")
+#: The maximum number of characters of a misspelled word that a message quotes.
 _MAX_WORD_LENGTH = 40
 #: The start of a comment that MySQL or MariaDB executes, or reads as an optimizer hint.
 _EXECUTABLE_COMMENT = re.compile(r"/\*(?:!|\+|M!)")
@@ -181,7 +183,10 @@ def _tokens(dialect: StatementDialect, statement: str) -> list[Token]:
 
 
 def _check_tokens(statement: str, tokens: list[Token]) -> None:
-    """Raise StatementError for faults that the tokens show. The depth must be checked before the parser, which is recursive."""
+    """Raise StatementError for a blocked token or comment, a second statement, or too many levels.
+
+    The depth must be checked before the parser runs, because the parser is recursive.
+    """
     first_token = next((token for token in tokens if token.token_type is not TokenType.L_PAREN), tokens[0])
     if first_token.token_type not in _FIRST_TOKENS:
         advice = suggestion(first_token.text, ("SELECT", "WITH"))
@@ -193,6 +198,7 @@ def _check_tokens(statement: str, tokens: list[Token]) -> None:
             raise InvalidStatement("it is more than one statement", position)
         _check_comments(statement, previous_end, token.start)
         if token.token_type in _BLOCKED_TOKENS:
+            # The text of a hint is more than its first word.
             raise SyntaxNotAllowed(token.text.upper().split(" ")[0], position)
         previous_end = token.end + 1
         depth += (token.token_type in _OPENING_TOKENS) - (token.token_type in _CLOSING_TOKENS)
@@ -282,6 +288,7 @@ def _syntax_name(key: str, value: object) -> str:
 
 
 def _check_table(table: exp.Table) -> None:
+    """Raise StatementError if a table is neither a name nor JSON_TABLE, such as another table function."""
     if isinstance(table.this, exp.JSONTable):
         return
     if not isinstance(table.this, exp.Identifier):

@@ -21,6 +21,7 @@ MACROS = (
         "to_signed(x)",
         f"case when {IS_STRING} then mysql_string_to_signed(cast(x as varchar)) else mysql_number_to_signed(mysql_to_number(x)) end",
     ),
+    # 2**64 is added to a negative number: its two's complement.
     macro(
         "reinterpret_as_unsigned(n)",
         "case when $integer < 0 then 18446744073709551616::hugeint + $integer else $integer end",
@@ -37,6 +38,7 @@ MACROS = (
         "mysql_time_of_day_to_string(cast(round(us / pow(10, 6 - digits)) * pow(10, 6 - digits) as bigint))",
     ),
     macro("rounded_timestamp(t, digits)", "make_timestamp(cast(round(epoch_us(t) / pow(10, 6 - digits)) * pow(10, 6 - digits) as bigint))"),
+    # The limit is the largest number of the type, such as 99.9 for DECIMAL(3, 1).
     macro(
         "clamp_to_decimal(x, precision, scale)",
         "case when $rounded > $limit then $limit when $rounded < -$limit then -$limit else $rounded end",
@@ -65,7 +67,7 @@ def _unsigned(value: exp.Expr, arguments: list[int]) -> exp.Expr:
     A negative integer, also one in a string, is reinterpreted as an unsigned number of 64 bits. Any other negative number becomes 0.
     """
     if isinstance(value, exp.Column):
-        # As in ``_signed``.
+        # As in ``_signed``, a macro tests the type when the statement runs.
         return call("mysql_to_unsigned", value, result_type=SqlType.INTEGER)
     is_integer = type_of(value) in {SqlType.INTEGER, SqlType.STRING}
     macro_name = "mysql_reinterpret_as_unsigned" if is_integer else "mysql_clamp_negative"

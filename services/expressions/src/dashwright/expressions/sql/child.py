@@ -196,7 +196,7 @@ class _Column:
         self._nulls: list[bytes] = []
         self._lengths: list[bytes] = []
         self._has_nulls = False
-        self.size = 0
+        self.size = 0  #: Bytes of the values, or of the content of the strings.
 
     def add(self, array: Any, rows: int) -> None:
         """Add the first ``rows`` of an Arrow array."""
@@ -206,14 +206,12 @@ class _Column:
         self._has_nulls = self._has_nulls or bool(nulls.any())
         self._nulls.append(nulls.tobytes())
         if self.type_name in {"string", "json.RawMessage"}:
+            # Arrow's buffers of strings are the validity bits, the offsets and the content.
             offsets = np.asarray(view.buffer(1))[view.offset : view.offset + rows + 1]
-            content = memoryview(view.buffer(2))[int(offsets[0]) : int(offsets[-1])] if rows else memoryview(b"")
+            chunk = bytes(memoryview(view.buffer(2))[int(offsets[0]) : int(offsets[-1])]) if rows else b""
             self._lengths.append(np.diff(offsets).astype(np.int32).tobytes())
-            self._append(bytes(content))
         else:
-            self._append(_values(view, array.schema.format, span, nulls, self.type_name).tobytes())
-
-    def _append(self, chunk: bytes) -> None:
+            chunk = _values(view, array.schema.format, span, nulls, self.type_name).tobytes()
         self._chunks.append(chunk)
         self.size += len(chunk)
 
@@ -228,23 +226,25 @@ class _Column:
 
 
 def _null_mask(view: Any, span: slice, rows: int) -> NDArray[np.bool_]:
+    """Return a mask that is True for nulls, from the validity bits in the first buffer of an Arrow array."""
     if view.null_count == 0 or not view.buffer(0).size_bytes:
         return np.zeros(rows, np.bool_)
     bits = np.frombuffer(view.buffer(0), np.uint8)
     return ~np.unpackbits(bits, bitorder="little")[span].astype(np.bool_)
 
 
-def _values(view: Any, arrow_format: str, rows: slice, nulls: NDArray[np.bool_], type_name: str) -> NDArray[Any]:
+def _values(view: Any, arrow_format: str, span: slice, nulls: NDArray[np.bool_], type_name: str) -> NDArray[Any]:
     """Return the values in the type of the result column, with 0 in the slots of nulls."""
     raw = view.buffer(1)
     if type_name == "bool":
-        return np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")[rows]
+        return np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")[span]
     if arrow_format.startswith("d:"):
-        return _decimals(np.frombuffer(raw, np.dtype([("low", "<u8"), ("high", "<i8")]))[rows], int(arrow_format[2:].split(",")[1]))
+        # The format is ``d:precision,scale``.
+        return _decimals(np.frombuffer(raw, np.dtype([("low", "<u8"), ("high", "<i8")]))[span], int(arrow_format[2:].split(",")[1]))
     if type_name == "time.Time":
-        ticks = np.frombuffer(raw, np.int32 if arrow_format == "tdD" else np.int64)[rows].astype(np.int64)
+        ticks = np.frombuffer(raw, np.int32 if arrow_format == "tdD" else np.int64)[span].astype(np.int64)
         return _timestamps(np.where(nulls, 0, ticks), _UNIT_NANOSECONDS[arrow_format[:3]])
-    return np.frombuffer(raw, type_name)[rows]
+    return np.frombuffer(raw, type_name)[span]
 
 
 def _decimals(digits: NDArray[Any], scale: int) -> NDArray[np.float64]:

@@ -56,6 +56,7 @@ _MAX_TIME_OF_DAY = 3_020_399_000_000
 _MACROS: Mapping[str, tuple[str, str]] = {
     "string_to_number": (
         "x",
+        # The result is the sign, a 0 and the leading number, so that a string without a number is 0.
         r"try_cast(regexp_replace(x, '^\s*([-+]?)(\d*\.?\d*(?:[eE][-+]?\d+)?).*$', '\10\2', 's') as double)",
     ),
     "to_number": (
@@ -149,8 +150,8 @@ def coerce(node: exp.Expr, target: SqlType) -> exp.Expr:
 
 def _is_int32(node: exp.Expr) -> bool:
     """Return whether the node is a literal that is a 32-bit integer in DuckDB."""
-    digits = node.this if isinstance(node, exp.Neg) else node
-    return isinstance(digits, exp.Literal) and digits.is_int and int(digits.name) < _INT32_LIMIT
+    literal = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(literal, exp.Literal) and literal.is_int and int(literal.name) < _INT32_LIMIT
 
 
 def _convert_at_runtime(name: str, node: exp.Expr) -> exp.Expr:
@@ -251,9 +252,10 @@ _CONVERTERS = {
 def coerce_all(nodes: list[exp.Expr], result_type: SqlType) -> list[exp.Expr]:
     """Return the alternatives of a choice, such as the arguments of COALESCE, converted to the type of its result.
 
-    They are unchanged if DuckDB converts them like MySQL.
+    The alternatives are unchanged if DuckDB converts them like MySQL.
     """
     if result_type in {SqlType.STRING, SqlType.NUMBER, SqlType.INTEGER}:
+        # A conversion to NUMBER leaves integers unchanged.
         target = SqlType.STRING if result_type is SqlType.STRING else SqlType.NUMBER
         return [node if type_of(node) is SqlType.NULL else coerce(node, target) for node in nodes]
     return nodes

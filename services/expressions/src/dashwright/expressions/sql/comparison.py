@@ -56,6 +56,7 @@ def comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp
     if isinstance(right, (exp.Any, exp.All)):
         return with_type(operator(this=parenthesized(left), expression=right), SqlType.BOOLEAN)
     types = {type_of(left), type_of(right)}
+    # The type of a column is unknown until the statement runs, so a macro chooses the comparison then. A collation is only for strings.
     if types == {SqlType.STRING, SqlType.UNKNOWN} and not isinstance(left, exp.Collate) and not isinstance(right, exp.Collate):
         if type_of(left) is SqlType.STRING:
             operator, left, right = _MIRRORED.get(operator, operator), right, left
@@ -68,7 +69,7 @@ def comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp
 
 
 def _shared_type(types: set[SqlType], left: exp.Expr, right: exp.Expr) -> SqlType | None:
-    """Return the type to which both sides are converted, or None if neither is."""
+    """Return the type to which both sides are converted, or None to compare them without a conversion."""
     known_types = types - {SqlType.NULL}
     if (
         len(known_types) < 2
@@ -84,9 +85,11 @@ def _shared_type(types: set[SqlType], left: exp.Expr, right: exp.Expr) -> SqlTyp
 
 
 def _is_inexact_as_double(node: exp.Expr) -> bool:
+    """Return whether the node is an integer literal that a conversion to NUMBER, a double, might round."""
     return isinstance(node, exp.Literal) and node.is_int and abs(int(node.name)) > _MAX_EXACT_INTEGER
 
 
+#: Operators that MySQL's and DuckDB's grammars may nest differently.
 _OPERATORS = (exp.Binary, exp.Neg, exp.Not, exp.Between, exp.In)
 
 

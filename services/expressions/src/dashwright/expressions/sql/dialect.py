@@ -235,6 +235,7 @@ def _distinct(build: Callable[[list[exp.Expr]], exp.Expr], values: list[exp.Expr
 
 
 def _group_concat(node: exp.GroupConcat) -> exp.Expr:
+    """Return GROUP_CONCAT as DuckDB's ``string_agg``, with the DISTINCT and ORDER BY of its argument."""
     value, order = node.this, None
     if isinstance(value, exp.Order):
         value, order = value.this, value
@@ -264,10 +265,9 @@ def _window_frame(node: exp.WindowSpec) -> exp.Expr:
     for side in ("start", "end"):
         boundary = node.args.get(side)
         if isinstance(boundary, exp.Interval):
-            interval_value = interval(
-                boundary.this if not isinstance(boundary.this, exp.Literal) else exp.Literal.number(boundary.this.name),
-                boundary.text("unit").upper(),
-            )
+            # sqlglot stores a literal amount as a string.
+            amount = exp.Literal.number(boundary.this.name) if isinstance(boundary.this, exp.Literal) else boundary.this
+            interval_value = interval(amount, boundary.text("unit").upper())
             if interval_value is None:
                 raise InvalidStatement(f"'{boundary.text('unit')}' is not a unit of a window's frame")
             node.set(side, interval_value)
@@ -340,6 +340,7 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Extract: lambda node: extract(node.name.upper(), node.expression),
     exp.JSONExtract: lambda node: extract_json(node.this, node.expression),
     exp.JSONExtractScalar: lambda node: unquote_json(extract_json(node.this, node.expression)),
+    # ``x MEMBER OF(array)``.
     exp.JSONArrayContains: lambda node: FUNCTIONS["json_contains"].build(
         [node.expression, call("to_json", node.this, result_type=SqlType.JSON)]
     ),

@@ -25,6 +25,7 @@ def parse_path(source: str) -> JsonPath | None:
     """Return the parsed path, or None if it is invalid or has a range, which DuckDB does not support."""
     if not source.lstrip().startswith("$"):
         return None
+    # The first, empty leg is the ``$`` itself.
     remainder, legs, has_wildcard, ends_with_index = source.strip()[1:], [""], False, False
     while remainder:
         leg = _LEG.match(remainder)

@@ -9,6 +9,7 @@ from dashwright.expressions.sql.functions.documents import path_of
 from dashwright.expressions.sql.sql_type import SqlType, with_type
 from dashwright.expressions.sql.statement_errors import InvalidStatement
 
+#: The name of the column of items, which are structs of an ``item`` and its ``number``.
 _ITEM_COLUMN = "json item"
 
 MACROS = (
@@ -22,6 +23,7 @@ def json_table_rows(table: exp.Table, json_table: exp.JSONTable) -> exp.Expr:
     if not table.alias:
         raise InvalidStatement("JSON_TABLE needs a name: JSON_TABLE(…) AS t")
     value = call("json_extract", coerce(json_table.this, SqlType.JSON), string_literal(path.duckdb_path))
+    # Only for a path with a wildcard, DuckDB returns a list.
     items = value if path.has_wildcard else exp.Array(expressions=[value])
     unnested = exp.Select(expressions=[exp.alias_(call("unnest", call("mysql_json_numbered", items)), _ITEM_COLUMN, quoted=True)])
     rows = exp.Subquery(this=unnested, alias=exp.TableAlias(this=exp.to_identifier("json rows", quoted=True)))

@@ -45,6 +45,7 @@ class _Parser(MySQLParser):
         super()._advance(times)
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        # The second item is the columns of an EXCLUDE clause, which MySQL does not have.
         return self._parse_csv(self._parse_projection), None
 
     def _parse_projection(self) -> exp.Expr | None:

@@ -13,6 +13,7 @@ _NUMBER, _BOOLEAN, _INTEGER = SqlType.NUMBER, SqlType.BOOLEAN, SqlType.INTEGER
 
 MACROS = (
     macro("int_div(a, b)", "cast(trunc(a / b) as bigint)"),
+    # The complement of a number from 0 is taken within 64 bits, whose largest number is 2**64 - 1.
     macro("bit_not(x)", "case when $x < 0 then -$x - 1 else 18446744073709551615::hugeint - $x end", x="x::hugeint"),
 )
 
@@ -82,7 +83,7 @@ def bitwise(node: exp.Binary) -> exp.Expr:
 
 
 def logical(node: exp.Connector) -> exp.Expr:
-    """Return the AND or OR of two conditions."""
+    """Return the AND or OR of two conditions. An operand of the other type, OR or AND, gets parentheses."""
     operands = []
     for operand in (node.this, node.expression):
         condition = coerce(operand, _BOOLEAN)

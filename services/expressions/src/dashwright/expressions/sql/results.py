@@ -46,7 +46,7 @@ def _field(column: Mapping[str, Any], buffers: Mapping[str, memoryview], row_cou
         values = _documents(values, nulls)
     elif nulls is not None:
         values = _without_null_content(values, nulls, field_type)
-    return Field(str(column["name"]), field_type, values, nulls, nulls is not None)
+    return Field(str(column["name"]), field_type, values, nulls, nullable=nulls is not None)
 
 
 def _array(buffer: memoryview, dtype: Any, row_count: int) -> NDArray[Any]:
@@ -71,6 +71,7 @@ def _strings(buffers: Mapping[str, memoryview], row_count: int) -> NDArray[Any]:
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     if (ends[-1] if ends else 0) != len(buffers["values"]):
         raise ValueError("the lengths of the strings do not match their bytes")
+    # Without strings there is one more start than ends, so the pairs are not strict.
     starts = [0, *ends[:-1]]
     content = bytes(buffers["values"])
     strings = np.empty(row_count, object)

@@ -42,6 +42,7 @@ _ADDRESS_SPACE_FACTOR = 4
 #: Bytes for each cell of a result in addition to its value: a null flag, and the length of a string.
 _OVERHEAD_PER_CELL = 8
 
+#: Seconds between two checks whether the caller still waits for a slot.
 _POLL_INTERVAL_SECONDS = 0.05
 _STOPPING_MESSAGE = "this service is stopping"
 
@@ -64,7 +65,7 @@ class SandboxSettings:
 
     bytes: int  #: The limit in bytes. It applies to the memory of the database, to the tables and to the result separately.
     seconds: float  #: The time limit of a statement.
-    macros: Callable[[], Sequence[str]] = tuple  #: Returns the statements that create the macros.
+    macros: Callable[[], Sequence[str]] = tuple  #: Returns the statements that create the macros, by default an empty tuple.
 
     @property
     def cpu_seconds(self) -> int:
@@ -182,6 +183,7 @@ class Child:
     def _kill_and_describe(self) -> str:
         """Kill the process and return the reason of its end, for a message."""
         self.kill()
+        # Popen's return code is negative if a signal ended the process.
         signal_number = -(self._process.returncode or 0)
         return f"it was ended by {signal.Signals(signal_number).name}" if signal_number > 0 else f"it ended with status {-signal_number}"
 

@@ -20,6 +20,7 @@ from dashwright.expressions.sql.relation import Relation, RelationColumn
 
 #: Buffers start at multiples of this, as Arrow recommends.
 _ALIGNMENT_BYTES = 64
+#: The largest offset into the concatenated strings of a column, an int32 of ``_OFFSET_BYTES``.
 _MAX_STRING_BYTES = 2**31 - 1
 _OFFSET_BYTES = 4
 #: Number of strings whose sizes are added in one step.
@@ -154,6 +155,7 @@ def _encode_strings(strings: Sequence[str]) -> tuple[NDArray[np.int32], memoryvi
     joined = np.frombuffer("\0".join([*strings, ""]).encode(errors="replace"), np.uint8)
     ends = np.flatnonzero(joined == 0)
     if len(ends) == len(strings):
+        # The end of a string moves by the number of separators before it, which are removed.
         ends -= np.arange(len(ends))
         content = joined[joined != 0].data
     else:

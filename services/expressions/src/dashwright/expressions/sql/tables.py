@@ -59,6 +59,7 @@ def relation_of(ref_id: str, result: Values | Table, limits: Limits) -> Relation
         case NoData():
             return _series_table(ref_id, [], limits)
         case Scalar(cells=cells):
+            # ``at(None)`` makes the single value an array of one value.
             return _number_table(ref_id, [_item_of_cells(ref_id, NO_LABELS, cells.at(None))], limits)
         case Numbers(labels=labels, cells=cells):
             # One number in each row, so that a row is an array of one value.
@@ -277,6 +278,7 @@ def _string_column(name: str, strings: Sequence[str | None], layout: _RowLayout)
 
 
 def _code_type(count: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type of the codes of ``count`` strings, which start at 0."""
     if count <= 1 << 7:
         return np.int8
     return np.int16 if count <= 1 << 15 else np.int32

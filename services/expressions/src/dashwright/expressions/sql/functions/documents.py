@@ -107,9 +107,11 @@ def _append(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
 
 
 def _array_insert(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
-    if path.parent is None or not path.ends_with_index or "#" in path.duckdb_path.removeprefix(path.parent):
+    last_leg = path.duckdb_path.removeprefix(path.parent or "")
+    # A ``#`` is an index from the end of the array.
+    if path.parent is None or not path.ends_with_index or "#" in last_leg:
         raise InvalidStatement("json_array_insert takes a path that ends with an index of an array, like '$.a[0]'")
-    index = int(path.duckdb_path.removeprefix(path.parent).strip("[]"))
+    index = int(last_leg.strip("[]"))
     return call("mysql_json_array_insert", document, string_literal(path.parent), exp.Literal.number(index), value)
 
 
@@ -143,6 +145,7 @@ def _contains_path(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _exists(document: exp.Expr, path: JsonPath) -> exp.Expr:
+    # For a path with a wildcard, DuckDB returns a list with a boolean for each match.
     test = call("json_exists", document, string_literal(path.duckdb_path))
     return call("list_contains", test, exp.true()) if path.has_wildcard else test
 

@@ -13,6 +13,7 @@ _NUMBER = SqlType.NUMBER
 
 
 def _null_unless_positive(body: str) -> str:
+    """Return SQL for ``body``, which refers to the argument as ``$x``, or NULL if the argument is not above 0."""
     return let(f"case when $x > 0 then {body} end", x="x")
 
 
@@ -31,6 +32,7 @@ def _rounding_function(name: str, duckdb_name: str, doc: str) -> SqlFunction:
             return call(duckdb_name, value, cast(digits, "integer"), result_type=_NUMBER)
         return call("mysql_" + name, value, digits, result_type=_NUMBER)
 
+    # As in MySQL, digits beyond 30 are ignored.
     column_macro = macro(
         f"{name}(x, d)",
         f"case when $d is not null then {duckdb_name}(cast($x as double), cast(greatest(least($d, 30), -30) as integer)) end",
@@ -42,6 +44,7 @@ def _rounding_function(name: str, duckdb_name: str, doc: str) -> SqlFunction:
 
 
 _ALPHABET = "'0123456789abcdefghijklmnopqrstuvwxyz'"
+#: 2**64, which turns a negative number into an unsigned one.
 _UNSIGNED_RANGE = "18446744073709551616::hugeint"
 
 #: The number that the leading digits of ``$string`` are in base ``$base``. Characters after the first one that is not a digit

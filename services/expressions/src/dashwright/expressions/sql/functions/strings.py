@@ -36,6 +36,7 @@ def _char(arguments: Sequence[exp.Expr]) -> exp.Expr:
 _SUBSTRING_TEMPLATE = (
     "case when $x is null or $p is null then null when $p = 0 or $p < -length($x) {extra}then '' else substring($x, $p{length}) end"
 )
+# The length is limited to 32 bits, because DuckDB's ``substring`` rejects longer ones.
 _SUBSTRING = (
     overload("x: string, p: integer", let(_SUBSTRING_TEMPLATE.format(extra="", length=""), x="x", p="p")),
     overload(
@@ -68,6 +69,7 @@ _INLINE_OPTIONS = (
 _REMAINDER = "substring($x, $p)"
 _SPLITS = f"string_split_regex({_REMAINDER}, $r)"
 _MATCHES = f"regexp_extract_all({_REMAINDER}, $r)"
+#: The replacement with RE2's references to groups (``\1``) for MySQL's (``$1``).
 _REPLACEMENT = r"regexp_replace($w, '\$(\d)', '\\\1', 'g')"
 #: The string before the position, followed by each split and the match after it, of which the occurrence is replaced.
 _REPLACE = (

@@ -84,9 +84,10 @@ def part_macros() -> list[str]:
         time_of_day = "(epoch_us($x) % 86400000000)" if has_date else "$x"
         expression = ""
         for unit in units:
-            part = (
-                DATE_PARTS[unit].replace("(t", "($x") if unit in DATE_PARTS else TIME_OF_DAY_PARTS[unit].replace("(x)", f"({time_of_day})")
-            )
+            if unit in DATE_PARTS:
+                part = DATE_PARTS[unit].replace("(t", "($x")
+            else:
+                part = TIME_OF_DAY_PARTS[unit].replace("(x)", f"({time_of_day})")
             expression = f"({expression}) * {_WIDTHS[unit]} + {part}" if expression else part
         macros.append(macro(f"part_{name.lower()}(x)", expression, x="x"))
     return macros

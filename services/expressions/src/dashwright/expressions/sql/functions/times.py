@@ -94,6 +94,7 @@ def extract(unit: str, value: exp.Expr) -> exp.Expr:
 
 def _format_time_call(pattern: str | None, pattern_node: exp.Expr, timestamp: exp.Expr) -> exp.Expr:
     """Return the formatted timestamp. ``pattern`` is the format if it is a literal, else None."""
+    # As in MySQL, an empty format gives NULL.
     if pattern == "":
         return with_type(exp.null(), SqlType.NULL)
     duckdb_pattern = formats.strftime_format(pattern) if pattern is not None else None
@@ -131,17 +132,14 @@ def _str_to_date(arguments: Sequence[exp.Expr]) -> exp.Expr:
     duckdb_pattern = formats.strftime_format(pattern) if pattern is not None else None
     if pattern is None or duckdb_pattern is None:
         raise InvalidStatement("the format of str_to_date must be a string literal without %D, %U, %u, %V and %X")
-    parsed = call(
-        "mysql_str_to_date",
-        coerce(arguments[0], _STRING),
-        string_literal(_SPACED_PUNCTUATION.sub(r"\1", duckdb_pattern.replace("%-", "%").strip())),
-        result_type=SqlType.TIMESTAMP,
-    )
-    match formats.date_and_time_parts(pattern):
-        case True, False:
-            return with_type(cast(parsed, "date"), SqlType.DATE)
-        case False, True:
-            return call("mysql_time_of_day_to_string", coerce(parsed, SqlType.TIME_OF_DAY), result_type=_STRING)
+    # The ``-`` of ``%-m`` omits leading zeros in output; a parsed number may have them.
+    parsing_pattern = _SPACED_PUNCTUATION.sub(r"\1", duckdb_pattern.replace("%-", "%").strip())
+    parsed = call("mysql_str_to_date", coerce(arguments[0], _STRING), string_literal(parsing_pattern), result_type=SqlType.TIMESTAMP)
+    has_date, has_time_of_day = formats.date_and_time_parts(pattern)
+    if has_date and not has_time_of_day:
+        return with_type(cast(parsed, "date"), SqlType.DATE)
+    if has_time_of_day and not has_date:
+        return call("mysql_time_of_day_to_string", coerce(parsed, SqlType.TIME_OF_DAY), result_type=_STRING)
     return parsed
 
 
