@@ -7,6 +7,9 @@ from typing import Final
 
 from dashwright.common.models.data_source_types import PROMETHEUS, TYPE_BY_NAME
 
+#: The maximum number of data sources that a message names, and of characters of each name.
+_MAX_LISTED: Final = 5
+_MAX_NAME_LENGTH: Final = 60
 #: References to the default data source, in place of a uid.
 DEFAULT_NAMES: Final = frozenset({"", "default", "null"})
 #: A reference to a variable, or to an input of a dashboard that was shared, such as ``${DS_PROMETHEUS}``.
@@ -56,7 +59,8 @@ class Catalog:
     def default(self, source_type: str = "") -> CatalogEntry | None:
         """Return the default data source, or None. With a type, return the default of that type, or else the first of that type."""
         candidates = self.of_type(source_type) if source_type else [entry for entry in self.entries if entry.can_query]
-        return next((entry for entry in candidates if entry.is_default), candidates[0] if source_type and candidates else None)
+        first_of_type = candidates[0] if source_type and candidates else None
+        return next((entry for entry in candidates if entry.is_default), first_of_type)
 
     def resolve(self, reference: str, source_type: str = "") -> CatalogEntry | None:
         """Return the data source of a uid or name without variables, or None.
@@ -78,5 +82,5 @@ def canonical_type(source_type: str) -> str:
 
 
 def names_of(entries: Iterable[CatalogEntry]) -> str:
-    """Return the names of data sources for a message."""
-    return ", ".join(repr(entry.name[:60]) for entry in list(entries)[:5]) or "none"
+    """Return the names of the first data sources for a message; ``none`` without data sources."""
+    return ", ".join(repr(entry.name[:_MAX_NAME_LENGTH]) for entry in list(entries)[:_MAX_LISTED]) or "none"

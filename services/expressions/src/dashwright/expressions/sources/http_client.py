@@ -37,11 +37,14 @@ _ACCEPTED_ENCODING: Final = "gzip"
 _FORM_HEADERS: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 
 _GZIP_NAMES: Final = frozenset({"gzip", "x-gzip"})
+#: zlib's ``wbits`` for the largest window, and 16 for the format gzip.
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 #: The maximum number of bytes that are decompressed in one step, which takes less than a millisecond of the event loop.
 _STEP_BYTES: Final = 256 * 1024
 #: The maximum number of bytes of an error that are read. Messages for users are smaller.
 _MAX_ERROR_BYTES: Final = 1024 * 1024
+#: The maximum number of characters of a reason that a message quotes.
+_MAX_REASON_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class _HttpRequest:
+    """A request to a data source, or to the target of its redirect."""
+
     source_name: str
     method: str
     url: URL
@@ -126,7 +131,7 @@ class HttpClient:
         assert url.host is not None
         assert url.port is not None
         addresses = await self._resolver.resolve(url.host, url.port, encrypted=url.scheme == "https")
-        # aiohttp repeats a GET whose idle connection was closed by the server, but not a POST: it gets one more attempt here.
+        # If the server has closed an idle connection, aiohttp repeats a GET, but not a POST. So a POST gets one more attempt.
         attempted_addresses = addresses if request.method == "GET" else [*addresses, addresses[-1]]
         for attempt, address in enumerate(attempted_addresses, 1):
             try:
@@ -183,7 +188,7 @@ class HttpClient:
             await self._resolver.resolve(target.host or "", target.port or 0, encrypted=target.scheme == "https")
         except DashwrightError as error:
             raise SourceFailed(f"{_origin(request.url)} redirects to {_origin(target)}: {error.message}") from error
-        # Credentials are for the data source, not for other hosts to which it redirects.
+        # Credentials are for the data source, not for other hosts to which it redirects. A user in the target is not sent either.
         credentials = request.credentials if target.origin() == request.url.origin() else SourceCredentials()
         if response.status == _SEE_OTHER:
             return replace(request, method="GET", url=target.with_user(None), form=None, credentials=credentials)
@@ -280,10 +285,10 @@ def _reason(error: BaseException) -> str:
     """Return the reason of an error, in the words of the operating system if available."""
     cause = getattr(error, "os_error", error)
     reason: str = getattr(cause, "strerror", None) or str(cause) or type(error).__name__
-    return reason[:200]
+    return reason[:_MAX_REASON_LENGTH]
 
 
 def _protocol_error(error: aiohttp.ClientError | aiohttp.http.HttpProcessingError) -> str:
     """Return the first line of the message of an error. The other lines quote the response."""
     message: str = getattr(error, "message", "") or str(error) or type(error).__name__
-    return message.splitlines()[0].rstrip(":")[:200]
+    return message.splitlines()[0].rstrip(":")[:_MAX_REASON_LENGTH]

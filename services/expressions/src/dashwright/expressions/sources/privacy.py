@@ -23,7 +23,7 @@ def confidential_errors() -> Iterator[None]:
 
 
 def visible_error(context: QueryContext, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
-    """Return the error. If it is confidential and the caller may not read the data source, return one of its class without details."""
+    """Return the error, or one of the same class without details if it is confidential and the caller may not read the data source."""
     if error not in _CONFIDENTIAL or record is None or context.may_read(record.uid):
         return error
     redacted = type(error)(

@@ -155,6 +155,7 @@ class SourceRegistry:
             return BadRequest(
                 "'default' names no data source here; write the uid of the default data source (isDefault in GET /api/datasources)"
             )
+        # Without ``uids``, the caller may query all data sources.
         if context.uids is None:
             return BadRequest(
                 f"there is no data source with the uid (or name) {uid!r:.80} in this organization; "

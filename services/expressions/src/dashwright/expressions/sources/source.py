@@ -45,12 +45,16 @@ class Source(Protocol):
         ...
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
-        """Return the values and texts that the query of a dashboard's variable selects. Raises the same errors as ``query``."""
+        """Return the options of a dashboard's variable, each a value and its text, that the query ``text`` selects.
+
+        Raises the same errors as ``query``.
+        """
         raise BadRequest("this type of data source has no queries for variables; use one of another type")
 
     def prepare(self, query: SourceQuery, time_range: TimeRange) -> PreparedQuery:
-        """Return the query with its key. A source that reads queries first, or that rounds the time range, overrides it.
+        """Return the query with its key.
 
+        A source overrides this method to parse the query before it runs, or to round the time range in the key.
         Raises BadRequest if the query is invalid, or cannot be written as JSON.
         """
         try:

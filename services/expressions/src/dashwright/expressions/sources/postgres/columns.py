@@ -21,6 +21,7 @@ _DAY_MICROSECONDS: Final = 86_400_000_000
 #: The largest distance from 1970, in microseconds, whose nanoseconds fit into an int64.
 _MAX_MICROSECONDS: Final = (1 << 63) // 1000 - 1
 
+#: The type of a column by its type in PostgreSQL. Columns of other types are strings.
 _TYPES: Final = {
     "int2": FieldType.INT16,
     "int4": FieldType.INT32,
@@ -38,9 +39,10 @@ _TYPES: Final = {
 #: Types whose values asyncpg returns as str or bytes without a cast.
 _STRING_TYPES: Final = frozenset({"text", "varchar", "bpchar", "name", "xml", "bytea", "void", "unknown"})
 
+#: The schema of PostgreSQL's own types.
 _BUILT_IN: Final = "pg_catalog"
 
-#: The number of distinct strings of a column from which no further batches are interned.
+#: The number of distinct strings of a column after which further batches are not interned: their strings probably do not repeat.
 _MAX_INTERNED_STRINGS: Final = 10_000
 
 #: The values of one column in a batch; None is null.
@@ -104,6 +106,7 @@ def _nulls(values: BatchColumn) -> Mask:
 
 
 def _number_converter(dtype: Any) -> Callable[[BatchColumn], Arrays]:
+    """Return a converter of numbers or booleans. Null becomes NaN in floats, else 0."""
     null_value = np.nan if dtype is np.float64 else 0
 
     def convert(values: BatchColumn) -> Arrays:
@@ -166,6 +169,7 @@ def _to_unix_nanoseconds(microseconds: NDArray[np.int64]) -> tuple[NDArray[np.in
     # Compared before the epoch is added, because the sum may overflow.
     first, last = -_MAX_MICROSECONDS - _POSTGRES_EPOCH_MICROSECONDS, _MAX_MICROSECONDS - _POSTGRES_EPOCH_MICROSECONDS
     is_out_of_range = (microseconds < first) | (microseconds > last)
+    # The time of these becomes 1970.
     microseconds = np.where(is_out_of_range, -_POSTGRES_EPOCH_MICROSECONDS, microseconds)
     return (microseconds + _POSTGRES_EPOCH_MICROSECONDS) * 1000, is_out_of_range
 

@@ -18,6 +18,8 @@ STATEMENT_ERRORS: Final = (OSError, asyncpg.InterfaceError, asyncpg.PostgresErro
 MESSAGE_ID: Final = "postgres.query"
 
 _MAX_MESSAGE_LENGTH = 1000
+#: The maximum number of characters of an address, and of the reason of a lost connection, in an error.
+_MAX_QUOTED_LENGTH = 200
 #: The maximum number of characters that an error quotes before its position, and after it.
 _SNIPPET_LENGTH = 60
 # SQLSTATE codes.
@@ -31,7 +33,7 @@ _SERVER_ERROR_CLASSES = ("08", "53", "57", "58", "XX", "40")
 
 def connection_error(error: BaseException, record: SourceRecord, seconds: float) -> SourceFailed:
     """Return the error of a failed connection, with advice. It quotes the message of the server, shortened."""
-    server = f"the PostgreSQL server of data source {record.name or record.uid!r} at {record.url[:200]}"
+    server = f"the PostgreSQL server of data source {record.name or record.uid!r} at {record.url[:_MAX_QUOTED_LENGTH]}"
     match error:
         case asyncpg.InvalidAuthorizationSpecificationError():
             return SourceFailed(f"{server} refuses the user {record.user!r} ({_server_message(error)}); check user, password and sslmode")
@@ -47,15 +49,17 @@ def connection_error(error: BaseException, record: SourceRecord, seconds: float)
         case TimeoutError():
             return SourceFailed(f"{server} did not respond within {seconds:g} s; check host, port and the network between")
         case OSError():
-            return SourceFailed(f"{server} cannot be reached ({error.strerror or str(error)[:200]}); check host, port and sslmode")
+            reason = error.strerror or str(error)[:_MAX_QUOTED_LENGTH]
+            return SourceFailed(f"{server} cannot be reached ({reason}); check host, port and sslmode")
         case _:
-            return SourceFailed(f"{server} does not speak PostgreSQL's protocol ({str(error)[:200]}); check host and port")
+            return SourceFailed(f"{server} does not speak PostgreSQL's protocol ({str(error)[:_MAX_QUOTED_LENGTH]}); check host and port")
 
 
 def statement_error(error: BaseException, sql: str) -> DashwrightError:
     """Return the error of a statement. ``sql`` is the statement to which positions in the error refer, or empty if that is unknown."""
     if not isinstance(error, asyncpg.PostgresError):
-        return SourceFailed(f"the connection to the PostgreSQL server was lost ({str(error)[:200] or type(error).__name__}); try again")
+        reason = str(error)[:_MAX_QUOTED_LENGTH] or type(error).__name__
+        return SourceFailed(f"the connection to the PostgreSQL server was lost ({reason}); try again")
     code = error.sqlstate or ""
     message = _server_message(error)
     # The server reports its own timeouts and other cancellations by the same code.
@@ -64,10 +68,10 @@ def statement_error(error: BaseException, sql: str) -> DashwrightError:
         return DeadlineExceeded(f"{message}; ask for a shorter time range, or make the statement faster")
     if code == _LOCK_NOT_AVAILABLE:
         return DeadlineExceeded(f"{message}; another transaction locks what the statement reads, try again")
-    if code.startswith(_SERVER_ERROR_CLASSES) and code != _CANCELLED:
-        return SourceFailed(f"the PostgreSQL server failed to run the statement: {message}; try again")
     if code == _CANCELLED:
         return SourceFailed(f"the statement was cancelled on the server: {message}; try again")
+    if code.startswith(_SERVER_ERROR_CLASSES):
+        return SourceFailed(f"the PostgreSQL server failed to run the statement: {message}; try again")
     return BadRequest(f"{message}{_position(error, sql)}{_advice(error, code)}", message_id=MESSAGE_ID)
 
 

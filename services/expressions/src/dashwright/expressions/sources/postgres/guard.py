@@ -5,13 +5,15 @@ import asyncpg
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.sources.postgres.lexing import first_word
 
-#: The first words of allowed statements. The server refuses other changes, but with a less helpful message.
+#: The first words of allowed statements. The server would refuse changes too, but with a less helpful message.
 READ_KEYWORDS = ("select", "with", "values", "table", "show", "explain")
 
 # Roles, functions and extensions that give more rights than reading tables.
 _PRIVILEGED_ROLES = ("pg_read_server_files", "pg_write_server_files", "pg_execute_server_program", "pg_signal_backend")
 _PRIVILEGED_FUNCTIONS = ("pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "lo_import", "lo_export")
 _PRIVILEGED_EXTENSIONS = ("dblink", "adminpack")
+#: The maximum number of excessive rights that an error lists.
+_MAX_REASONS = 5
 
 _ROLE_ADVICE = (
     "Make one that only reads and name it as the data source's user: create role dashwright_reader login password '…'; "
@@ -65,7 +67,7 @@ async def check_role(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         await transaction.rollback()
     if reasons:
         raise BadRequest(
-            f"the role {role!r} of this data source may do more than read, so no query is run as it: {'; '.join(reasons[:5])}. "
+            f"the role {role!r} of this data source may do more than read, so no query is run as it: {'; '.join(reasons[:_MAX_REASONS])}. "
             f"{_ROLE_ADVICE}",
             message_id="postgres.role",
         )

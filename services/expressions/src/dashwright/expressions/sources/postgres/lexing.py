@@ -53,6 +53,7 @@ def without_trailing_comments(sql: str) -> str:
         before_token = sql[position : token.start].rstrip()
         if before_token.strip():
             end = position + len(before_token)
+        # The remaining tokens are comments and semicolons, which do not extend the statement.
         if token.type == "quoted" or sql[token.start] in "(),":
             end = token.end
         position = token.end

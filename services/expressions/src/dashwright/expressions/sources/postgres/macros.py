@@ -23,7 +23,7 @@ from dashwright.expressions.sources.postgres.lexing import sql_tokens
 MESSAGE_ID = "postgres.macro"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: In nanoseconds.
+#: The nanoseconds of a second.
 _SECOND = 1_000_000_000
 _MACRO = re.compile(r"\$__([A-Za-z]\w*)(\s*\()?", re.ASCII)
 _GROUP_BY_END = re.compile(r"\bby\s*$", re.IGNORECASE)
@@ -285,10 +285,12 @@ class _Macro:
 
 
 def _constant(value: Callable[[MacroContext], object]) -> _Macro:
+    """Return a macro without arguments, such as ``$__timeFrom()``, whose replacement is ``value``."""
     return _Macro("", 0, lambda expansion, _arguments, _source: str(value(expansion.context)))
 
 
 def _aliased(replace: Callable[[_Expansion, Sequence[str], str], str]) -> Callable[[_Expansion, Sequence[str], str], str]:
+    """Return a function that appends the alias ``time`` to the replacement that ``replace`` returns."""
     return lambda expansion, arguments, source: replace(expansion, arguments, source) + ' AS "time"'
 
 

@@ -1,6 +1,6 @@
 """Conversion of rows to a wide frame with one column per series. String columns are labels, other columns are values.
 
-The series of rows with labels are a set.
+With labels, the wide frame is a ``FrameSet``.
 """
 
 from collections.abc import Sequence
@@ -92,9 +92,9 @@ def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> Fra
         return Frame([times if index == position else _as_value(field) for index, field in enumerate(fields)])
     frames = _wide_set(times, label_fields, value_fields, fill, limits)
     if len(fields) == 3 and frames.values.labels.keys == (_METRIC_NAME,):
-        # A single string column ``metric`` has the names of the series, as in versions of Grafana before labels.
-        labels = LabelSets((), (), None, len(frames.values))
-        return replace(frames, values=replace(frames.values, labels=labels), value_names=frames.values.labels.columns[0])
+        # Next to a time and a value, the string column ``metric`` has the names of the series, as in Grafana before labels.
+        empty_label_sets = LabelSets((), (), None, len(frames.values))
+        return replace(frames, values=replace(frames.values, labels=empty_label_sets), value_names=frames.values.labels.columns[0])
     return frames
 
 
@@ -128,21 +128,23 @@ def _wide_set(times: Field, label_fields: Sequence[Field], value_fields: Sequenc
     is_new_time = np.concatenate([[True], differences > 0])
     distinct_times, time_of_row = times.values[is_new_time], np.cumsum(is_new_time) - 1
     label_columns, label_set_of_row = _label_columns(label_fields)
-    count = len(label_columns[0])
-    shape = count, len(distinct_times)
-    cell_count = count * len(distinct_times) * len(value_fields)
+    label_set_count = len(label_columns[0])
+    shape = label_set_count, len(distinct_times)
+    cell_count = label_set_count * len(distinct_times) * len(value_fields)
     if cell_count > limits.query_points:
-        message = f"{count} label sets at {len(distinct_times)} times make {cell_count} values"
+        message = f"{label_set_count} label sets at {len(distinct_times)} times make {cell_count} values"
         raise limits.refusal("query_points", message, _ADVICE)
     cells = [_cells_by_label_set(field, shape, (label_set_of_row, time_of_row), fill) for field in value_fields]
-    keys = [(field.name, *label_values) for field in value_fields for label_values in zip(*label_columns, strict=True)]
-    order = sorted(range(len(keys)), key=keys.__getitem__)
+    # The name and the labels of each row of the stacked cells.
+    series_keys = [(field.name, *label_values) for field in value_fields for label_values in zip(*label_columns, strict=True)]
+    order = sorted(range(len(series_keys)), key=series_keys.__getitem__)
+    # LabelSets requires sorted keys. The label with the index 0 follows the name in a row's key.
     by_name = sorted(range(len(names)), key=names.__getitem__)
-    columns = [[keys[row][1 + index] for row in order] for index in by_name]
+    columns = [[series_keys[row][1 + index] for row in order] for index in by_name]
     labels = LabelSets(tuple([names[index] for index in by_name]), columns, None, len(order))
     block = Block(Axis(distinct_times), cells[0] if len(cells) == 1 else _stack(cells))
     series = Series(labels, (block,), np.zeros(len(order), np.intp), np.array(order, np.intp))
-    return FrameSet(series, is_wide=True, value_names=[keys[row][0] for row in order])
+    return FrameSet(series, is_wide=True, value_names=[series_keys[row][0] for row in order])
 
 
 def _stack(cells: Sequence[Cells]) -> Cells:
@@ -202,10 +204,11 @@ def _cells_by_label_set(field: Field, shape: tuple[int, int], cell_of_row: tuple
 
 
 def _fill_cells(cells: NDArray[np.float64], nulls: NDArray[np.bool_], has_row: NDArray[np.bool_], fill: Fill) -> None:
-    """Fill the cells without a row, in place."""
+    """Fill the cells without a row, in place. In the mode NULL they remain null."""
     if fill.mode is FillMode.VALUE:
         cells[~has_row], nulls[~has_row] = fill.value, False
     elif fill.mode is FillMode.PREVIOUS:
+        # Before its first row, a label set has the null cell of the first time.
         latest_times = np.maximum.accumulate(np.where(has_row, np.arange(has_row.shape[1]), 0), axis=1)
         cells[:], nulls[:] = np.take_along_axis(cells, latest_times, 1), np.take_along_axis(nulls, latest_times, 1)
 
@@ -266,7 +269,7 @@ def _fill_column(field: Field, rows: _GridRows, fill: Fill) -> Field:
 
 
 def _fill_gaps(cells: Cells, rows: _GridRows, fill: Fill) -> Cells:
-    """Return the cells on the grid. Their last dimension is time."""
+    """Return the cells on the grid. Their last dimension is time. A cell without a value is null unless the mode is VALUE."""
     has_value = rows.has_latest if fill.mode is FillMode.PREVIOUS else rows.has_recent
     values = np.where(has_value, cells.values[..., rows.latest], fill.value)
     nulls = np.zeros(values.shape, np.bool_) if fill.mode is FillMode.VALUE else np.broadcast_to(~has_value, values.shape).copy()

@@ -13,8 +13,12 @@ def options_of(frame: Frame) -> Sequence[tuple[str, str]]:
     """Return the values and texts of the rows, or the values of all columns if no column is named ``__text``."""
     columns = [(field.name, _values(field)) for field in frame.fields]
     by_name = dict(columns)
-    if _TEXT in by_name and len(by_name.get(_VALUE, by_name[_TEXT])) == len(by_name[_TEXT]):
-        return list(zip(by_name.get(_VALUE, by_name[_TEXT]), by_name[_TEXT], strict=True))
+    texts = by_name.get(_TEXT)
+    if texts is not None:
+        values = by_name.get(_VALUE, texts)
+        # With different numbers of nulls, values and texts of a row cannot be matched.
+        if len(values) == len(texts):
+            return list(zip(values, texts, strict=True))
     return [(value, value) for _, column in columns for value in column]
 
 

@@ -18,7 +18,10 @@ _META: Final = {"type": "heatmap-cells"}
 
 
 class _Histogram(msgspec.Struct):
-    """A histogram at one time. Each bucket has the rule of its bounds, its lower and upper bound, and its count."""
+    """A histogram at one time.
+
+    Each bucket has the rule by which it includes its bounds (0 to 3), its lower and upper bound, and its count.
+    """
 
     buckets: list[tuple[int, str, str, str]] = msgspec.field(default_factory=list)
 

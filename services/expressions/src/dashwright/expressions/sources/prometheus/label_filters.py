@@ -15,11 +15,11 @@ _TOKEN: Final = re.compile(
 _GROUPINGS: Final = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right"})
 _KEYWORDS: Final = frozenset({"and", "or", "unless", "bool", "offset", "atan2", "inf", "nan"})
 _PLAIN_NAME: Final = re.compile(r"[a-zA-Z_]\w*", re.ASCII)
-#: The operators of filters, with those of selectors.
+#: The operator of PromQL for each operator of filters.
 _OPERATORS: Final = {"=": "=", "!=": "!=", "=~": "=~", "!~": "!~", "=|": "=~", "!=|": "!~"}
 
 
-#: The maximum number of spaces and comments between two tokens.
+#: The maximum number of spaces and comments that are skipped to find the next token, so that the search takes linear time.
 _MAX_GAP: Final = 100
 
 
@@ -58,6 +58,7 @@ def _filtered(expr: str, matchers: str) -> Iterator[str]:
         index += 1
         if kind == "name" and text.lower() in _GROUPINGS:
             yield text
+            # The labels in parentheses are unchanged, because they look like metrics.
             following = _next(tokens, index)
             while following == "(" and index < len(tokens):
                 yield tokens[index][1]
@@ -77,7 +78,10 @@ def _filtered(expr: str, matchers: str) -> Iterator[str]:
 
 
 def _is_metric(name: str, following: str) -> bool:
-    """Return whether a name is a metric. The token after the name decides, because functions and aggregations have other successors."""
+    """Return whether a name is a metric.
+
+    The token ``following`` it decides: a function is followed by ``(``, and an aggregation by ``(``, ``by`` or ``without``.
+    """
     return name.lower() not in _KEYWORDS and following != "(" and following.lower() not in ("by", "without")
 
 

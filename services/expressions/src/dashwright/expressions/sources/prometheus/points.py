@@ -104,6 +104,7 @@ def _numbers(text: bytes) -> Floats:
 
 
 def _times(seconds: Floats) -> Times:
+    """Return times in seconds, rounded to Prometheus' milliseconds, in nanoseconds. Raises SourceFailed if one is out of range."""
     if not bool((np.abs(seconds) < _MAX_SECONDS).all()):
         raise unreadable("has an impossible time")
     times: Times = np.rint(seconds * 1000).astype(np.int64) * _NANOS_PER_MILLISECOND
@@ -132,6 +133,7 @@ class SeriesReader:
 
     def add(self, arrays: Sequence[msgspec.Raw]) -> None:
         """Read the arrays of further series. Raises SourceFailed if an array is not of points, and TooLarge for too many points."""
+        # Each point is an array, and so is the series.
         counts = [bytes(array).count(b"[") - 1 for array in arrays]
         self._point_count += sum(counts)
         if self._point_count > self._limits.query_points:
@@ -149,8 +151,9 @@ class SeriesReader:
     def _add_series(self, pairs: _Pairs) -> None:
         seconds, values = pairs[:, :, 0], pairs[:, :, 1]
         block = self._find_or_add_block(seconds[0])
-        is_shared = (seconds == self._seconds[block]).all(axis=1)
-        if is_shared.all():
+        # The series of a chunk have the same number of points, and usually the same times.
+        has_times_of_block = (seconds == self._seconds[block]).all(axis=1)
+        if has_times_of_block.all():
             self._add_rows(block, values)
             return
         for row_seconds, row_values in zip(seconds, values, strict=True):

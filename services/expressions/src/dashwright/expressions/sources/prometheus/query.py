@@ -76,6 +76,7 @@ class PrometheusQuery:
 
         # Percent signs are doubled before the placeholders become those of the template.
         template = _PLACEHOLDER.sub(add_column, self.legend.replace("%", "%%"))
+        # Without placeholders, all series have the same name.
         if not columns:
             return [self.display_name(labels[0])] * len(labels)
         names = [template % row for row in zip(*columns, strict=True)]
@@ -137,7 +138,9 @@ def _rate_interval(interval: str, scrape_interval: str, client_interval: int, st
         return step
     if macro == "interval":
         return steps.rate_interval(client_interval, step)
-    return steps.rate_interval(client_interval, _parse_scrape_interval(scrape_interval if macro else interval or scrape_interval))
+    # A duration in ``interval`` takes the place of the scrape interval.
+    written_duration = "" if macro else interval
+    return steps.rate_interval(client_interval, _parse_scrape_interval(written_duration or scrape_interval))
 
 
 def _parse_scrape_interval(scrape_interval: str) -> int:

@@ -49,6 +49,8 @@ class _Envelope(msgspec.Struct):
 
 
 class _DataEnvelope(_Envelope):
+    """A response of the API whose data has the form of a successful response."""
+
     data: _Data | None = None
 
 
@@ -135,7 +137,7 @@ def _frames_of_result(result_type: str, result: list[msgspec.Raw], query: Promet
 
 
 def _frames_of_items(result_type: str, items: list[msgspec.Raw], query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
-    """Return the frames of series or samples, and behind them those of native histograms."""
+    """Return the frames of series or samples, followed by those of native histograms."""
     if len(items) > limits.query_series:
         raise limits.refusal("query_series", f"the response has {len(items)} series", ADVICE)
     are_samples = result_type == "vector"
@@ -151,6 +153,7 @@ def _frames_of_items(result_type: str, items: list[msgspec.Raw], query: Promethe
             histograms += [
                 labels_and_histogram for labels_and_histogram in zip(mappings, chunk_histograms, strict=True) if labels_and_histogram[1]
             ]
+            # An item without points and histogram remains, so that the check of all items finds it.
             has_points = [bool(array or not histogram) for array, histogram in zip(arrays, chunk_histograms, strict=True)]
             mappings, arrays = list(compress(mappings, has_points)), list(compress(arrays, has_points))
         if not all(arrays):
@@ -168,6 +171,7 @@ def _frames_of_items(result_type: str, items: list[msgspec.Raw], query: Promethe
 
 def _decoded_chunks(items: list[msgspec.Raw]) -> Iterator[Sequence[_Item]]:
     """Yield the decoded items in parts. Each part is removed from the list, so that its memory is free for the labels and points."""
+    # Reversed, because only the end of a list is removed without moving the other items.
     items.reverse()
     while items:
         chunk = items[: -_CHUNK_ITEMS - 1 : -1]

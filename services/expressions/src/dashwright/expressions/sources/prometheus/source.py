@@ -70,6 +70,7 @@ class Prometheus(Source):
         request = variable_request(text, time_range)
         response = await self._http.request(self._record, request.method or self._method, request.path, request.parameters, limits)
         if response.status != _OK:
+            # Raises the error of the server.
             self._parse(response)
         is_large = len(response.body) > _MAX_BYTES_ON_LOOP
         read = partial(request.read, response.body)

@@ -75,11 +75,12 @@ def round_duration(duration: int) -> int:
 def step(range_length: int, min_step: int, max_points: int) -> int:
     """Return the step of a range query: at least ``min_step``, with at most about ``max_points`` points."""
     ideal_step = range_length // (max_points or _DEFAULT_POINTS)
-    rounded_step = max(min_step if ideal_step < min_step else round_duration(ideal_step), round_duration(range_length // _MAX_POINTS))
+    client_step = min_step if ideal_step < min_step else round_duration(ideal_step)
+    rounded_step = max(client_step, round_duration(range_length // _MAX_POINTS))
     # Rounding down and aligning the ends may add points, so the limit of the server is enforced again, by the smallest step in
-    # whole milliseconds with at most ``_MAX_POINTS`` points, those at both ends included.
-    min_server_step = -(-range_length // ((_MAX_POINTS - 1) * MILLISECOND)) * MILLISECOND
-    return max(rounded_step, min_server_step)
+    # whole milliseconds with at most ``_MAX_POINTS`` points, those at both ends included. The two negations round up.
+    min_server_milliseconds = -(-range_length // ((_MAX_POINTS - 1) * MILLISECOND))
+    return max(rounded_step, min_server_milliseconds * MILLISECOND)
 
 
 def rate_interval(interval: int, scrape_interval: int) -> int:

@@ -48,7 +48,8 @@ def variable_request(text: str, time_range: TimeRange) -> VariableRequest:
     if match := _LABEL_NAMES.fullmatch(text):
         return VariableRequest("api/v1/labels", seconds | _selector(match[1]), _strings)
     if match := _LABEL_VALUES.fullmatch(text):
-        return VariableRequest(f"api/v1/label/{quote(match[2].strip(chr(34)), safe='')}/values", seconds | _selector(match[1]), _strings)
+        label = match[2].strip('"')
+        return VariableRequest(f"api/v1/label/{quote(label, safe='')}/values", seconds | _selector(match[1]), _strings)
     if match := _METRICS.fullmatch(text):
         pattern = match[1].strip()
         selector = f'{{__name__=~".*(?:{_escaped(pattern)}).*"}}' if pattern not in ("", ".*", ".+") else None
@@ -77,6 +78,7 @@ def _results(data: Any) -> list[str]:
     document = object_of(data)
     result = document.get("result")
     if document.get("resultType") in ("scalar", "string"):
+        # The first item is the time.
         return [str(item) for item in list_of(result)[1:]]
     texts = []
     for series in objects_of(result):

@@ -9,7 +9,7 @@ _INDEX_VARIABLE: Final = "$seriesIndex"
 
 
 def series_name(ref_id: str, alias: str, index: int) -> str:
-    """Return the alias, or the default name of series ``index``, such as ``A-series1``."""
+    """Return the alias, or the default name of series ``index``, such as ``A-series1``. The name of series 0 has no number."""
     return alias or f"{ref_id}-series{index or ''}"
 
 

@@ -10,9 +10,10 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.timerange import TimeRange
 
-#: In milliseconds, like the maximum.
+#: The default and the maximum of ``intervalMs``, in milliseconds.
 DEFAULT_INTERVAL: Final = 1000
 _MAX_INTERVAL: Final = 10**12
+#: The maximum absolute value of a number, so that sums and products with small factors are finite.
 _MAX_MAGNITUDE: Final = 1e300
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

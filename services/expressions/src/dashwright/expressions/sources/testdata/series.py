@@ -77,7 +77,7 @@ def _random_walk(query: Properties, index: int, times: Times) -> tuple[Times, Fl
     drop_probability = query.number("dropPercent", 0) / 100
     minimum, maximum = query.number("min", -np.inf), query.number("max", np.inf)
     has_drops = drop_probability > 0
-    # For each point: its noise, whether it is dropped, and the move to the next one.
+    # For each point: its noise, with drops whether it is dropped, and the move to the next one.
     numbers_per_point = 3 if has_drops else 2
     numbers = _random_numbers(random, len(times) * numbers_per_point).reshape(len(times), numbers_per_point)
     noises, moves = numbers[:, 0] * noise, (numbers[:, -1] - 0.5) * step_range
