@@ -35,9 +35,10 @@ def _saved(filters: Any) -> Iterator[LabelFilter]:
 
 def _of_url(texts: Sequence[str]) -> Iterator[LabelFilter]:
     for text in texts[:_MAX_FILTERS]:
+        # Grafana escapes the separator in the operators ``=|`` and ``!=|``. A comma precedes the text of a part that users see.
         parts = [_unescaped(part.split(",")[0]) for part in text.split("|")]
-        # The operators ``=|`` and ``!=|`` contain the separator, which Grafana escapes.
-        key, operator, *values = [*parts, "", ""][: max(len(parts), 3)]
+        missing_parts = [""] * (3 - len(parts))
+        key, operator, *values = [*parts, *missing_parts]
         if key and operator:
             yield LabelFilter(key, operator, values)
 

@@ -28,8 +28,9 @@ def end_values(time_range: TimeRange) -> dict[str, Value]:
 
 
 def range_values(time_range: TimeRange, interval: str) -> dict[str, Value]:
-    """Return the values of the macros of data sources, for the queries of variables."""
+    """Return the values of ``$__range``, ``$__interval`` and related macros, which the queries of variables may contain."""
     length = milliseconds(time_range.end) - milliseconds(time_range.start)
+    # Half a second is rounded up, as in Grafana.
     seconds = (length + 500) // 1000
     values = {
         "__range": f"{seconds}s",

@@ -47,7 +47,7 @@ class Definition:
 
     @property
     def query_text(self) -> str:
-        """The query as text; that of a data source may be an object with the text in a member."""
+        """The query as text. The query to a data source may be an object with the text in a member."""
         if isinstance(self.query, dict):
             members = ("query", "__legacyStringValue", "rawSql", "rawQuery")
             return next((self.query[name] for name in members if isinstance(self.query.get(name), str)), "")
@@ -74,11 +74,13 @@ def read_definitions(spec: Mapping[str, Any]) -> dict[str, Definition]:
 
 def _definition(item: Mapping[str, Any]) -> Definition:
     kind = string_of(item.get("kind"))
+    # In the schema with elements, the kind is such as ``QueryVariable``, and ``spec`` has the other members.
     if not (kind.endswith(_KIND_SUFFIX) and isinstance(item.get("spec"), dict)):
         return Definition(string_of(item.get("name")), string_of(item.get("type")), item, item.get("query"), item.get("datasource"))
     source = item["spec"]
     kind = kind.removesuffix(_KIND_SUFFIX).lower()
     query, datasource = source.get("query"), source.get("datasource")
+    # There, a query to a data source contains the reference to it.
     if isinstance(query, dict) and isinstance(query.get("spec"), dict):
         uid = object_of(query.get("datasource")).get("name")
         datasource = datasource or {"type": query.get("group") or query.get("kind"), **({"uid": uid} if uid else {})}

@@ -61,10 +61,13 @@ def _lucene(value: Value, _: FormatContext) -> str:
     escaped = [_LUCENE_CHARACTERS.sub(r"\\\g<0>", item) for item in value.values]
     if not value.is_list:
         return escaped[0]
-    return f"({' OR '.join(f'{chr(34)}{item}{chr(34)}' for item in escaped)})" if escaped else "__empty__"
+    quoted = [f'"{item}"' for item in escaped]
+    # Grafana's word for an empty list, which no document contains.
+    return f"({' OR '.join(quoted)})" if quoted else "__empty__"
 
 
 def _distributed(value: Value, context: FormatContext) -> str:
+    """Return the values as ``a,name=b,name=c``, to which a query in the notation of OpenTSDB prepends ``name=``."""
     return ",".join(item if index == 0 else f"{context.name}={item}" for index, item in enumerate(value.values))
 
 
@@ -153,5 +156,6 @@ _FORMATS_OF_ALL: Final = ("text", "queryparam")
 def format_value(value: Value, name: str, format_name: str, arguments: Sequence[str] = (), zone: tzinfo = UTC) -> str:
     """Return the value in a format. An unknown format is ``glob``. The text that replaces *All* is not formatted."""
     if value.custom_all is not None and format_name not in _FORMATS_OF_ALL:
+        # As in Grafana, the variables in the text are not replaced before it is encoded.
         return quote(value.custom_all_template, safe=_COMPONENT_SAFE) if format_name == "percentencode" else value.custom_all
     return FORMATS.get(format_name, FORMATS[DEFAULT])(value, FormatContext(name, arguments, zone))

@@ -7,6 +7,7 @@ from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.prometheus import steps
 
+#: The defaults of an interval variable: the number of points, and the shortest interval.
 _DEFAULT_COUNT: Final = 30
 _DEFAULT_MINIMUM: Final = "10s"
 
@@ -24,7 +25,7 @@ def automatic_interval(time_range: TimeRange, count: Any, minimum: Any) -> str:
 
 
 def minimum_of(setting: Any, default: str = "") -> int:
-    """Return the first valid one of an interval setting and a default in nanoseconds, else 0."""
+    """Return an interval setting in nanoseconds, or the default if the setting is invalid, or 0 if both are invalid."""
     for text in (setting, default):
         if isinstance(text, str) and text:
             try:

@@ -60,9 +60,15 @@ async def _query(definition: Definition, context: KindContext) -> ResolvedVariab
         return ResolvedVariable(saved_value(definition, context.from_url))
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
     candidates = await context.query_options(definition, context.scope)
-    sort = definition.source.get("sort")
-    order = _SORT_ORDERS.get(sort, 0) if isinstance(sort, str) else sort if isinstance(sort, int) else 0
+    order = _sort_order(definition.source.get("sort"))
     return _selected(definition, await asyncio.to_thread(queried_options, candidates, pattern, order), context)
+
+
+def _sort_order(setting: Any) -> int:
+    """Return the number of a sort order, which the schema with elements gives as a name; 0, no sorting, if it is invalid."""
+    if isinstance(setting, str):
+        return _SORT_ORDERS.get(setting, 0)
+    return setting if isinstance(setting, int) else 0
 
 
 async def _datasource(definition: Definition, context: KindContext) -> ResolvedVariable:
@@ -95,10 +101,10 @@ async def _custom(definition: Definition, context: KindContext) -> ResolvedVaria
 async def _interval(definition: Definition, context: KindContext) -> ResolvedVariable:
     options = [option for option in listed_options(definition.query_text) if not option.value.startswith(_AUTO)]
     has_auto = definition.source.get("auto") is True
-    automatic = Option(_AUTO, "auto")
-    resolved = _selected(
-        definition, [*options, automatic] if has_auto else options, context, aliases={f"{_AUTO}_interval_{definition.name}": _AUTO}
-    )
+    if has_auto:
+        options.append(Option(_AUTO, "auto"))
+    # Grafana saves *auto* with the name of the variable.
+    resolved = _selected(definition, options, context, aliases={f"{_AUTO}_interval_{definition.name}": _AUTO})
     if resolved.value.first != _AUTO:
         return resolved
     interval = automatic_interval(context.time_range, definition.source.get("auto_count"), definition.source.get("auto_min"))
@@ -170,7 +176,7 @@ def _plain(text: str) -> Value:
     return Value((text,), (text,))
 
 
-#: Sort orders as the schema with elements names them.
+#: The numbers of sort orders by their names in the schema with elements.
 _SORT_ORDERS: Final[Mapping[str, int]] = choices.numbers(choices.VARIABLE_SORTS)
 
 #: The kinds by their names in the classic schema.
@@ -195,8 +201,11 @@ async def resolve_kind(definition: Definition, context: KindContext) -> Resolved
 def saved_value(definition: Definition, from_url: Sequence[str] | None) -> Value:
     """Return the value of a variable with unknown options: that of the URL, or else the saved one."""
     saved: Any = definition.current.get("value")
-    values = list(from_url) if from_url is not None else [text_of(item) for item in (saved if isinstance(saved, list) else [saved or ""])]
+    saved_items = saved if isinstance(saved, list) else [saved or ""]
+    values = list(from_url) if from_url is not None else [text_of(item) for item in saved_items]
     value = select(definition, (), values)
     if value.is_all:
-        return replace(value, custom_all=definition.all_value or ".*", custom_all_template=definition.all_value or ".*")
+        # The options are unknown, so *All* is a regular expression that matches all of them.
+        text_of_all = definition.all_value or ".*"
+        return replace(value, custom_all=text_of_all, custom_all_template=text_of_all)
     return value

@@ -13,6 +13,8 @@ MAX_CANDIDATES: Final = 20_000
 _ITEM: Final = re.compile(r"(?:\\,|[^,])+")
 _LABELLED: Final = re.compile(r"\s*(.+)\s:\s(.+)")
 _NUMBER: Final = re.compile(r"\d+")
+#: The number of digits of a number that determine its order. Text may have thousands, whose conversion takes long.
+_MAX_DIGITS: Final = 18
 
 
 def listed_options(text: str) -> list[Option]:
@@ -69,15 +71,16 @@ def _matched(candidate: Option, pattern: TextPattern) -> list[Option]:
 def _number(option: Option) -> int:
     """Return the first number in the text; -1 without one."""
     match = _NUMBER.search(option.text)
-    return int(match[0][:18]) if match else -1
+    return int(match[0][:_MAX_DIGITS]) if match else -1
 
 
 def _natural(option: Option) -> list[tuple[int, int, str]]:
-    """Return a sort key that orders numbers in text by their values."""
+    """Return a sort key that orders numbers in text by their values, and numbers before other text."""
     parts = re.split(r"(\d+)", option.text.lower())
-    return [(1, int(part[:18]), "") if part.isdecimal() else (2, 0, part) for part in parts if part]
+    return [(1, int(part[:_MAX_DIGITS]), "") if part.isdecimal() else (2, 0, part) for part in parts if part]
 
 
+#: The sort key of each pair of an ascending and a descending sort order: key 1 of the orders 1 and 2, and so on.
 _SORT_KEYS: Final[Mapping[int, Callable[[Option], Any]]] = {
     1: lambda option: option.text,
     2: _number,

@@ -18,7 +18,7 @@ from dashwright.expressions.variables.order import order_of
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import Option, Value
 
-#: Seconds for the queries of all variables, and queries that run concurrently.
+#: The seconds that the queries of all variables may take, and the number of queries that run concurrently.
 BUDGET_SECONDS: Final = 8.0
 _CONCURRENT: Final = 4
 #: The maximum length of all values of a variable.
@@ -101,8 +101,8 @@ class _Resolver:
     async def resolve(self, definition: Definition, scope: Scope, missing_sources: Mapping[str, str]) -> tuple[ResolvedVariable, str]:
         """Return the value of a variable, and the reason if its options could not be read, so that its saved value is used.
 
-        ``missing_sources`` has the reason for each variable of data sources that has none, by name. The queries of a variable that
-        refers to such a variable fail for the same reason.
+        ``missing_sources`` has, by name, the reason why a variable of the kind ``datasource`` has no data source. A variable that
+        refers to it fails for the same reason.
         """
         from_url = self._context.from_url.get(definition.name)
         for name in names_in(definition.datasource):

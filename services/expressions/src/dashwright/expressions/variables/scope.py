@@ -10,6 +10,7 @@ from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.formats import DEFAULT, format_value
 from dashwright.expressions.variables.values import Value
 
+#: The groups are: 1, 2 and 4 the name; 3 and 6 the format with its arguments; 5 the path of a part of the value.
 _REFERENCE: Final = re.compile(r"\$(\w+)|\[\[(\w+?)(?::(\w+))?\]\]|\$\{(\w+)(?:\.([^:^}]+))?(?::([^}]+))?\}")
 #: Text that is nested deeper, or is longer, is not interpolated.
 _MAX_DEPTH: Final = 20
@@ -43,18 +44,21 @@ class Scope:
 
     def replacement(self, match: re.Match[str], default_format: str) -> str:
         """Return the text that replaces a reference."""
-        name = match[1] or match[2] or match[4]
+        name = _name_in(match)
         if name == _ALL_VARIABLES:
             url_values = {key: value for key, value in self.values.items() if value.in_url and (value.values or value.is_all)}
             return "&".join(format_value(value, key, "queryparam") for key, value in url_values.items())
         value = self.values.get(name)
         if value is None:
             return match[0]
-        if match[5]:
-            value = value.at(match[5])
-        format_name, *arguments = (match[3] or match[6] or default_format).removeprefix(":").split(":")
-        if default_format.startswith(":") and not (match[3] or match[6]):
-            format_name = default_format
+        path = match[5]
+        if path:
+            value = value.at(path)
+        written_format = match[3] or match[6]
+        if not written_format:
+            return format_value(value, name, default_format, zone=self.zone)
+        # A reference cannot name a format of data sources, which begins with a colon.
+        format_name, *arguments = written_format.removeprefix(":").split(":")
         return format_value(value, name, format_name, arguments, self.zone)
 
 
@@ -89,11 +93,16 @@ class _Interpolation:
         return text
 
 
+def _name_in(reference: re.Match[str]) -> str:
+    """Return the name in a reference, which has one of the forms ``$name``, ``[[name]]`` and ``${name}``."""
+    return reference[1] or reference[2] or reference[4]
+
+
 def names_in(value: Any, depth: int = 0) -> Iterator[str]:
     """Yield the names of variables that a JSON value refers to, in any string, some more than once."""
     if isinstance(value, str):
         if len(value) <= _MAX_LENGTH and ("$" in value or "[[" in value):
-            yield from (match[1] or match[2] or match[4] for match in _REFERENCE.finditer(value))
+            yield from map(_name_in, _REFERENCE.finditer(value))
     elif depth <= _MAX_DEPTH:
         items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         for item in items:

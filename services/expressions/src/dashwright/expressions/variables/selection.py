@@ -26,6 +26,7 @@ def select(definition: Definition, options: Sequence[Option], from_url: Sequence
         return _value(definition, [Option(value, value) for value in saved]) if any(saved) else all_of(definition, ())
     chosen = [option for option in map(_option_finder(options), saved) if option]
     if not definition.is_multi:
+        # The saved text finds an option whose value has changed.
         chosen = (chosen or [option for option in options if option.text in texts and option.text])[:1]
     if not chosen:
         return all_of(definition, options) if definition.includes_all else _value(definition, options[:1])
@@ -48,7 +49,7 @@ def _from_url(definition: Definition, options: Sequence[Option], url_values: Seq
 
 
 def _value(definition: Definition, chosen: Sequence[Option]) -> Value:
-    limited = chosen[:MAX_SELECTED] if definition.is_multi else chosen[:1] or [Option("", "")]
+    limited = chosen[:MAX_SELECTED] if definition.is_multi else (chosen[:1] or [Option("", "")])
     return Value(
         tuple(option.value[:MAX_VALUE_LENGTH] for option in limited),
         tuple(option.text[:MAX_VALUE_LENGTH] for option in limited),

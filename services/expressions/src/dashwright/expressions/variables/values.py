@@ -8,6 +8,8 @@ from typing import Any, Final
 ALL: Final = "$__all"
 ALL_TEXT: Final = "All"
 _MAX_INTEGER: Final = 10**18
+#: The maximum number of characters of a value that a message quotes.
+_MAX_QUOTED: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,9 @@ class Value:
 
         ``text`` has the texts that users see, by default the values.
         """
-        values = tuple(text_of(item) for item in value) if isinstance(value, list) else (text_of(value),)
-        texts = tuple(text_of(item) for item in text) if isinstance(text, list) else values if text is None else (text_of(text),)
-        return Value(values, texts, isinstance(value, list), document=value)
+        values = _texts_in(value)
+        texts = values if text is None else _texts_in(text)
+        return Value(values, texts, is_list=isinstance(value, list), document=value)
 
     @property
     def first(self) -> str:
@@ -51,7 +53,9 @@ class Value:
     @property
     def description(self) -> str:
         """The value as messages quote it."""
-        return f"{self.first[:60]!r}" if len(self.values) == 1 else f"one of {len(self.values)} values" if self.values else "no value"
+        if len(self.values) == 1:
+            return repr(self.first[:_MAX_QUOTED])
+        return f"one of {len(self.values)} values" if self.values else "no value"
 
     def at(self, path: str) -> "Value":
         """Return the part of the value at a path, such as ``0`` or ``labels.job``; empty if the value has no such part."""
@@ -64,6 +68,11 @@ class Value:
             else:
                 return Value(("",), ("",))
         return Value.of(part)
+
+
+def _texts_in(value: Any) -> tuple[str, ...]:
+    """Return the texts of the items of a list, or the text of any other JSON value."""
+    return tuple(text_of(item) for item in value) if isinstance(value, list) else (text_of(value),)
 
 
 def text_of(value: Any) -> str:
