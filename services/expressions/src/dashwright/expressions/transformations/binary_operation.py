@@ -15,8 +15,10 @@ from dashwright.expressions.transformations.operators import BINARY_OPERATORS
 
 def is_constant(operand: Any) -> bool:
     """Return whether an operand of the options is a number."""
-    value = operand.get("fixed", UNDEFINED) if isinstance(operand, dict) else operand if isinstance(operand, str) else UNDEFINED
-    return not isnan(number_of(value))
+    if isinstance(operand, dict):
+        return not isnan(number_of(operand.get("fixed", UNDEFINED)))
+    # The older form of an operand is text.
+    return isinstance(operand, str) and not isnan(number_of(operand))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,10 @@ class BinaryOperation:
         return None if operate is None else [operate(first, second) for first, second in zip(left, right, strict=False)]
 
     def calculated_by_type(self, frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
-        """Return the frames with a new field for each field of the type ``left_type``, or with only those if ``replaceFields``."""
+        """Return the frames with a new field for each field of the type ``left_type``.
+
+        If ``replaceFields``, the new fields and the time replace the others, and frames without new fields are left out.
+        """
         names = DisplayNames(frames)
         result = []
         for frame in frames:

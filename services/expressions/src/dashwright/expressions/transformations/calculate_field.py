@@ -108,7 +108,8 @@ def _cumulative(options: Mapping[str, Any], _context: Context) -> tuple[Creator,
             totals.append(total / count if reducer == "mean" else total)
         return totals
 
-    return create, f"cumulative {reducer}{_field_suffix(settings)}" if isinstance(options.get("cumulative"), dict) else "cumulative "
+    has_settings = isinstance(options.get("cumulative"), dict)
+    return create, f"cumulative {reducer}{_field_suffix(settings)}" if has_settings else "cumulative "
 
 
 def _window(options: Mapping[str, Any], context: Context) -> tuple[Creator, str]:
@@ -127,8 +128,9 @@ def _window(options: Mapping[str, Any], context: Context) -> tuple[Creator, str]
         rows = min(ceil(size * (frame.row_count if is_share else 1)), 2 * frame.row_count + 2)
         return moving_values(values, string_of(settings["reducer"]), rows, context, is_centered=settings["windowAlignment"] == "centered")
 
+    has_settings = isinstance(options.get("window"), dict)
     name = f"{settings['windowAlignment']} moving {settings['reducer']}{_field_suffix(settings)}"
-    return create, name if isinstance(options.get("window"), dict) else " moving "
+    return create, name if has_settings else " moving "
 
 
 def _unary(options: Mapping[str, Any], _context: Context) -> tuple[Creator, str]:
@@ -140,7 +142,9 @@ def _unary(options: Mapping[str, Any], _context: Context) -> tuple[Creator, str]
         numbers = [column for column in frame.columns if names.of(column, frame) == name and column.type is CellType.NUMBER]
         return apply_unary(operator, list(numbers[-1].values)) if numbers and len(numbers[-1].values) else None
 
-    return create, f"{operator}{f'({name})' if name else ''}" if isinstance(options.get("unary"), dict) else ""
+    has_settings = isinstance(options.get("unary"), dict)
+    argument = f"({name})" if name else ""
+    return create, f"{operator}{argument}" if has_settings else ""
 
 
 def _matcher_of_field(settings: Mapping[str, Any]) -> FieldMatcher:

@@ -17,10 +17,10 @@ from dashwright.expressions.transformations.names import DisplayNames
 
 
 def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:
-    """Return the frames, except that of the query ``configRefId``, whose cells become settings of the others, such as ``max`` or ``unit``.
+    """Return the frames with settings from the frame of the query ``configRefId``, which is left out unless it is the only frame.
 
-    The settings apply to the columns that ``applyTo`` matches, by default to numbers. Without a frame of that query, nothing changes. If
-    its frame is the only one, it is kept.
+    Its cells become settings of the other frames, such as ``max`` or ``unit``, for the columns that ``applyTo`` matches, by default
+    numbers. Without a frame of that query, nothing changes.
     """
     source = next((frame for frame in frames if frame.ref_id == options.get("configRefId")), None)
     if source is None:
@@ -50,6 +50,7 @@ def _merged(config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
     old, new = object_at(config, "thresholds").get("steps"), object_at(settings, "thresholds").get("steps")
     if isinstance(old, list) and isinstance(new, list):
         steps = sorted_by([*objects_of(old), *new], lambda left, right: difference(left.get("value"), right.get("value")))
+        # Of steps with equal values the new one counts.
         last_of_each = {key_of(step.get("value")): step for step in steps}
         merged["thresholds"] = {**settings["thresholds"], "steps": list(last_of_each.values())}
     return merged

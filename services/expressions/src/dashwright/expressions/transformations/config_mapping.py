@@ -85,6 +85,7 @@ def config_of(mapping: FrameMapping, value_of: Callable[[ColumnMapping], Any]) -
                 lists[column.key] = value
             continue
         if column.key == "threshold1":
+            # Several columns may be thresholds, each of which is a step.
             if not isnan(_number(value)):
                 thresholds = config.setdefault("thresholds", {"mode": "absolute", "steps": []})
                 thresholds["steps"].append({"value": _number(value), "color": column.colour})
@@ -114,6 +115,7 @@ def _value_mapping(lists: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float:
+    """Return the number of a cell; NaN for empty text and lists, which JavaScript would convert to numbers."""
     return float("nan") if value == "" or isinstance(value, list) else number_of(value)
 
 
@@ -135,5 +137,6 @@ _SETTINGS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "decimals": _decimals,
     "displayName": text_of,
     "color": lambda value: {"fixedColor": value, "mode": "fixed"},
+    # Its conversion is not called: ``config_of`` makes a step of it.
     "threshold1": _number_or_none,
 }

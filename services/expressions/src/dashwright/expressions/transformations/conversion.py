@@ -16,6 +16,7 @@ from dashwright.expressions.javascript.values import UNDEFINED, is_missing, is_n
 from dashwright.expressions.transformations.data import Cells, CellType, Column, DataFrame, Trend
 
 _MAX_MILLISECONDS: Final = (2**63 - 1) // NANOS_PER_MILLISECOND
+#: The type of a column by the type of its field. All other fields are numbers.
 _TYPES: Final[Mapping[FieldType, CellType]] = {
     FieldType.TIME: CellType.TIME,
     FieldType.STRING: CellType.STRING,
@@ -98,6 +99,7 @@ def _array(type_: CellType, cells: Cells, *, keeps_trends: bool) -> tuple[FieldT
     """Return the type, the values and the nulls of cells."""
     nulls = np.array([is_missing(cell) for cell in cells], np.bool_)
     present_cells = [cell for cell in cells if not is_missing(cell)]
+    # Columns of all other types become JSON.
     accepts, field_type = _COLUMN_TYPES.get(type_, (lambda _cell: False, FieldType.JSON))
     if not all(map(accepts, present_cells)):
         field_type = FieldType.JSON
@@ -116,6 +118,7 @@ def _document(cell: Any) -> Any:
     if isinstance(cell, DataFrame):
         return orjson.Fragment(_encoded(cell))
     if isinstance(cell, Trend):
+        # The frame with ``value`` as a further member, before its closing brace.
         return orjson.Fragment(_encoded(cell.frame)[:-1] + b',"value":' + orjson.dumps(_document(cell.value)) + b"}")
     if isinstance(cell, list):
         return [_document(item) for item in cell]
@@ -137,7 +140,7 @@ _DECLARED_TYPES: Final = frozenset({CellType.TIME, CellType.NUMBER, CellType.STR
 #: The values at nulls.
 _EMPTY: Final[Mapping[FieldType, Any]] = {FieldType.TIME: 0, FieldType.FLOAT64: np.nan, FieldType.BOOL: False}
 
-#: The Python types of the cells of a column of each type, and the type of the resulting field.
+#: For each type of column: a test whether a cell has this type, and the type of the field if all cells have it.
 _COLUMN_TYPES: Final[Mapping[CellType, tuple[Callable[[Any], bool], FieldType]]] = {
     CellType.TIME: (_is_time, FieldType.TIME),
     CellType.NUMBER: (is_number, FieldType.FLOAT64),

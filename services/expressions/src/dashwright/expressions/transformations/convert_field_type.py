@@ -88,6 +88,7 @@ def _to_time(column: Column, conversion: Mapping[str, Any], zone: tzinfo) -> Col
 
     def time_of(value: Any) -> float | None:
         if is_number(value):
+            # As in Grafana, 0 is not a time.
             milliseconds = whole_milliseconds(value) if is_true(value) and isfinite(value) else None
             return None if milliseconds is None else milliseconds * factor
         if not isinstance(value, str) or not value:

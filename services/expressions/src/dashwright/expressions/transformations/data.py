@@ -71,8 +71,9 @@ class Column:
 
     def with_config(self, **settings: Any) -> "Column":
         """Return the column with settings of its configuration changed; ``None`` removes a setting."""
-        config = {**self.config, **settings}
-        return replace(self, config={name: value for name, value in config.items() if value is not None or name not in settings})
+        removed_names = {name for name, value in settings.items() if value is None}
+        config = {name: value for name, value in {**self.config, **settings}.items() if name not in removed_names}
+        return replace(self, config=config)
 
     def named(self, display_name: str) -> "Column":
         """Return the column with a display name."""

@@ -10,6 +10,7 @@ from dashwright.expressions.transformations.data import CellType, Column, DataFr
 from dashwright.expressions.transformations.extractors import Extractor, extractor_of, value_at
 from dashwright.expressions.transformations.names import TIME_NAME, DisplayNames
 
+#: Grafana's text for a path without a value.
 _NOT_FOUND: Final = "Not Found"
 
 

@@ -66,6 +66,7 @@ def pairs_of(text: str) -> dict[str, str]:
                 pairs[key] = word
                 key = ""
             elif word:
+                # After any other separator, such as a comma, the next word is the value.
                 key = word
             word = ""
         else:

@@ -41,7 +41,7 @@ def filter_fields(frames: Frames, options: Mapping[str, Any], _context: Context)
 
 
 def filtered_columns(frames: Frames, include: _Condition, exclude: _Condition) -> Frames:
-    """Return the columns that match ``include`` and not ``exclude``, without the frames that have none left."""
+    """Return the columns that match ``include`` and not ``exclude``. Frames without such a column are left out."""
     if not include and not exclude:
         return frames
     names = DisplayNames(frames)
@@ -53,6 +53,7 @@ def filtered_columns(frames: Frames, include: _Condition, exclude: _Condition) -
 
 
 def _combined(include: Callable[[Any], bool] | None, exclude: Callable[[Any], bool] | None) -> Callable[[Any], bool]:
+    """Return the condition of items that ``include`` matches (all if None) and ``exclude`` does not match."""
     return lambda item: not (exclude and exclude(item)) and (include is None or include(item))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dashwright.common.json_shapes import string_of
-from dashwright.expressions.javascript.values import UNDEFINED, is_number, number_of
+from dashwright.expressions.javascript.values import UNDEFINED, is_nan, is_number, number_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.matchers.fields import MatchedColumn, named
@@ -47,16 +47,17 @@ def _camel_case(text: str) -> str:
 
 
 def _substring(text: str, start: Any, end: Any) -> str:
-    """Return the text between two positions in any order, as ``substring`` does."""
+    """Return the text between two positions in any order, as JavaScript's ``substring`` does."""
     first, last = (_position(position, text, default) for position, default in ((start, 0), (end, len(text))))
     return text[min(first, last) : max(first, last)]
 
 
 def _position(position: Any, text: str, default: int) -> int:
+    """Return a position within the text: the default for null, and 0 for NaN."""
     if position is None:
         return default
     number = position if is_number(position) else number_of(position)
-    return int(min(max(number, 0), len(text))) if number == number else 0
+    return 0 if is_nan(number) else int(min(max(number, 0), len(text)))
 
 
 _SUBSTRING: Final = "Substring"

@@ -42,7 +42,7 @@ _SIZES: Final = tuple(
 
 
 def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
-    """Return the counts of values in cells, and behind them the frames if ``keepOriginalData`` is set.
+    """Return the counts of values in cells, followed by the frames if ``keepOriginalData`` is set.
 
     ``xBuckets`` and ``yBuckets`` have a ``mode``, ``size`` or ``count``, and its ``value``. Rows may be logarithmic. Without times and
     numbers, the frames are unchanged.
@@ -67,6 +67,7 @@ def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Fra
         raise BadRequest("a logarithmic scale has only positive values; remove the others, or use a linear scale")
     heights = np.log(points[:, 1]) / math.log(base) if base else points[:, 1]
     width = _size(object_of(options.get("xBuckets")), points[:, 0], _DURATIONS, _COLUMNS, is_time=True)
+    # The value of logarithmic rows is the number of rows per power of the base.
     height = 1 / (_positive(rows.get("value")) or 1.0) if base else _size(rows, heights, _SIZES, _ROWS)
     first_frame, first_times, first_column = columns_with_times[0]
     name = DisplayNames(frames).of(first_column, first_frame)

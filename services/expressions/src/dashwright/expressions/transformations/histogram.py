@@ -67,10 +67,17 @@ def _without_nulls(column: Column) -> Column:
 def _automatic_size(values: Sequence[Any]) -> float:
     """Return the size for about ``_BUCKET_COUNT`` buckets, not below the smallest difference of values; NaN if no size fits."""
     ordered = sorted_by(values, difference)
-    steps = [step for before, after in pairwise(ordered) if (step := after - before)]
-    smallest = 1 if len(ordered) == 1 else math.nan if any(map(is_nan, steps)) else min(steps, default=math.inf)
+    min_size = _smallest_difference(ordered)
     target = (ordered[-1] - ordered[0]) / _BUCKET_COUNT if ordered else math.nan
-    return next((size for size in _SIZES if target < size and size >= smallest), math.nan)
+    return next((size for size in _SIZES if target < size and size >= min_size), math.nan)
+
+
+def _smallest_difference(ordered: Sequence[Any]) -> float:
+    """Return the smallest difference of unequal consecutive values; 1 for a single value, NaN if a difference is NaN."""
+    if len(ordered) == 1:
+        return 1
+    differences = [step for before, after in pairwise(ordered) if (step := after - before)]
+    return math.nan if any(map(is_nan, differences)) else min(differences, default=math.inf)
 
 
 def _counts(values: Sequence[Any], size: float, offset: float) -> dict[Any, tuple[float, int]]:
@@ -88,7 +95,7 @@ def _floor(number: float) -> float:
 
 
 def _rounded(number: float) -> float:
-    """Return the number with nine decimals at most."""
+    """Return the number with nine decimals at most, as Grafana does: the factor with ``_EPSILON`` rounds halves up."""
     if not math.isfinite(number) or float(number).is_integer():
         return number
     return rounded(number * 1e9 * (1 + _EPSILON)) / 1e9

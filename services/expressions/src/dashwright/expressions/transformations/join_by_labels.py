@@ -39,6 +39,7 @@ def join_by_labels(frames: Frames, options: Mapping[str, Any], context: Context)
         group[1].setdefault(name, []).extend(column.values)
     row_count = sum(max([1, *map(len, values.values())]) for _, values in groups.values())
     context.check_cells(row_count, len(keys) + len(originals))
+    # A combination of labels whose columns have no values has one row.
     rows = [
         (*cells, *values)
         for cells, series in groups.values()

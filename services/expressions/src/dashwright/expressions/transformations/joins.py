@@ -64,6 +64,7 @@ def _default_key(frame: DataFrame) -> FieldMatcher:
 
 
 def _sorted_by_key(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> DataFrame:
+    """Return the frame sorted by its key, unless it has none, or a key of text, or seems to be sorted."""
     key = next((column for column in frame.columns if matches(MatchedColumn(column, frame, names))), None)
     if key is None or key.type is CellType.STRING or _seems_ascending(key.values):
         return frame
@@ -71,6 +72,7 @@ def _sorted_by_key(frame: DataFrame, names: DisplayNames, matches: FieldMatcher)
 
 
 def _table(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> JoinTable | None:
+    """Return the first column that matches as the key, with the other columns; None without a key."""
     key: Column | None = None
     columns = []
     for column in frame.columns:
@@ -137,7 +139,8 @@ def _aligned(column: Column, rows: Sequence[int], count: int) -> Cells:
 
 
 def _expand_nulls(values: list[Any], null_rows: Sequence[int]) -> None:
-    """Make undefined values null that are next to the nulls at some rows."""
+    """Make the undefined values null that are adjacent to the nulls at ``null_rows``, in place."""
+    # The last row that has become null: nulls before it are expanded already.
     last = -1
     for null_row in null_rows:
         if null_row > last:
@@ -167,6 +170,7 @@ def _tabular_join(tables: Sequence[JoinTable], context: Context, *, is_outer: bo
     for table in tables[1:]:
         right = [column.values for column in (table.key, *table.columns)]
         pairs = _pairs(left[0], right[0], context, len(left) + len(right) - 1, is_outer=is_outer)
+        # A pair has at least one row.
         keys = [left[0][first] if first is not None else right[0][second or 0] for first, second in pairs]
         left_cells = [[None if first is None else values[first] for first, _ in pairs] for values in left[1:]]
         right_cells = [[None if second is None else values[second] for _, second in pairs] for values in right[1:]]

@@ -62,6 +62,7 @@ def _merged_rows(frames: Sequence[DataFrame], key_names: Sequence[str], context:
 
 
 def _can_merge(existing: _Row, row: _Row) -> bool:
+    """Return whether a row has equal values in all columns in which the existing row has a value."""
     return all(
         (existing_value := existing.get(name, UNDEFINED)) is UNDEFINED or existing_value is None or are_identical(existing_value, value)
         for name, value in row.items()

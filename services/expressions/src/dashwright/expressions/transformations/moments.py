@@ -54,8 +54,8 @@ def format_moment(value: Any, pattern: object, zone: tzinfo, *, is_named: bool =
 
     ``is_named`` is True for a zone of the options; UTC is then written as *Z*.
     """
-    milliseconds = parse_moment(value, None, zone) if isinstance(value, str) else value if is_number(value) else None
-    time = None if milliseconds is None else local_time(milliseconds, zone)
+    milliseconds = parse_moment(value, None, zone) if isinstance(value, str) else value
+    time = local_time(milliseconds, zone) if is_number(milliseconds) else None
     if time is None:
         return _INVALID
     if isinstance(pattern, str) and pattern:
@@ -131,6 +131,7 @@ def _date(parts: Mapping[str, str]) -> tuple[int, int, int]:
         month = _MONTHS.index(name[:3].lower()) + 1
     day = _number(parts, "DD", "D")
     if "Do" in parts:
+        # The letters are those of st, nd, rd and th.
         day = int(parts["Do"].rstrip("sthnrd"))
     if year is None and month is None and day is None:
         return now.year, now.month, now.day
@@ -141,7 +142,10 @@ def _date(parts: Mapping[str, str]) -> tuple[int, int, int]:
 
 def _year(digits: str) -> int:
     """Return a year. Two digits are a year from 1969 to 2068."""
-    return int(digits) + (0 if len(digits) != 2 else 2000 if int(digits) <= 68 else 1900)
+    year = int(digits)
+    if len(digits) != 2:
+        return year
+    return year + (2000 if year <= 68 else 1900)
 
 
 def _clock(parts: Mapping[str, str]) -> tuple[int, int, int, int]:
@@ -154,8 +158,8 @@ def _clock(parts: Mapping[str, str]) -> tuple[int, int, int, int]:
             hour += 12
         elif half.startswith("a") and hour == 12:
             hour = 0
-    fraction = parts.get("S", "")[:6]
-    return hour, _number(parts, "mm", "m") or 0, _number(parts, "ss", "s") or 0, int(fraction.ljust(6, "0")) if fraction else 0
+    microsecond = int(parts.get("S", "")[:6].ljust(6, "0"))
+    return hour, _number(parts, "mm", "m") or 0, _number(parts, "ss", "s") or 0, microsecond
 
 
 def _number(parts: Mapping[str, str], *tokens: str) -> int | None:

@@ -63,6 +63,7 @@ class DisplayNames:
         namesakes = by_name.get(column.name, [])
         if len(namesakes) <= 1 and column in namesakes:
             return column.name
+        # A column that is not in the frame itself gets the number of the last one.
         number = namesakes.index(column) + 1 if column in namesakes else len(namesakes)
         return f"{column.name} {number}" if number else column.name
 

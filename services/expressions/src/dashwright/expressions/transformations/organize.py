@@ -24,6 +24,7 @@ def organize(frames: Frames, options: Mapping[str, Any], context: Context) -> Fr
 
 
 def _chosen(choices: Any) -> list[str]:
+    """Return the names whose value in an object of names counts as true."""
     return [name for name, is_chosen in object_of(choices).items() if is_true(is_chosen)]
 
 

@@ -73,6 +73,7 @@ def _long(frame: DataFrame, context: Context) -> DataFrame | None:
     for column in frame.columns:
         if column.type in _FACTOR_TYPES:
             factors.setdefault(column.name, column)
+        # Of columns with one name, only those with the type of the first one are values.
         elif column is not times and value_types.setdefault(column.name, column.type) is column.type:
             key = "undefined" if column.labels is None else str(json_text(dict(column.labels)))
             columns_by_labels.setdefault(key, []).append(column)

@@ -70,6 +70,7 @@ def _appended(tables: Sequence[Sequence[Column]]) -> list[Column]:
         values = list(column.values)
         for table in tables[1:]:
             for other_index, other_column in enumerate(table):
+                # The first columns have the names of fields, in all tables.
                 if index == other_index == 0 or (other_column.name == column.name and other_column.type is column.type):
                     values += other_column.values
         merged.append(column.with_values(padded(values, length)))

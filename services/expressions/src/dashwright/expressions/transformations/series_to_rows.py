@@ -17,7 +17,10 @@ _COMPARED_TIMES: Final = 100
 
 
 def series_to_rows(frames: Frames, _options: Mapping[str, Any], context: Context) -> Frames:
-    """Return one frame with the times, names and values of all series, newest first. Other frames are unchanged."""
+    """Return one frame with the times, names and values of all series, newest first. Frames without rows are left out.
+
+    If one of the frames is not a series, all are unchanged.
+    """
     if not frames:
         return frames
     filled = [frame for frame in frames if frame.row_count]
@@ -28,6 +31,7 @@ def series_to_rows(frames: Frames, _options: Mapping[str, Any], context: Context
     metrics: list[str] = []
     values: list[Any] = []
     for frame in filled:
+        # As in Grafana, the last column of times counts, and of the others the first or second column.
         time_index = next((i for i, column in reversed(list(enumerate(frame.columns))) if column.type is CellType.TIME), 0)
         times += frame.columns[time_index].values
         metrics += [frame_display_name(frame)] * frame.row_count

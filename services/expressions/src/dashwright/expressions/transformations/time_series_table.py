@@ -70,6 +70,7 @@ def _is_series(frame: DataFrame) -> bool:
 
 def _are_ascending(column: Column) -> bool:
     """Return whether a column has ascending times. As in Grafana, only the first ``_MAX_COMPARED_TIMES`` are compared."""
-    times = column.values[:_MAX_COMPARED_TIMES] if column.type is CellType.TIME else ()
-    is_later = all(not is_missing(after) and (is_missing(before) or compare(before, after) < 0) for before, after in pairwise(times))
-    return column.type is CellType.TIME and is_later
+    if column.type is not CellType.TIME:
+        return False
+    times = column.values[:_MAX_COMPARED_TIMES]
+    return all(not is_missing(after) and (is_missing(before) or compare(before, after) < 0) for before, after in pairwise(times))

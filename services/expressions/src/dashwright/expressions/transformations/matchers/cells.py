@@ -44,6 +44,7 @@ def _pattern(options: Mapping[str, Any]) -> CellMatcher:
 
 
 def _contains(options: Mapping[str, Any]) -> CellMatcher:
+    """Return the matcher of text that contains ``value``. As in Grafana, every value contains the empty text."""
     substring = string_of(options.get("value")).lower()
     if options.get("value") == "":
         return lambda _value: True
@@ -51,6 +52,7 @@ def _contains(options: Mapping[str, Any]) -> CellMatcher:
 
 
 def _does_not_contain(options: Mapping[str, Any]) -> CellMatcher:
+    """Return the matcher of text that does not contain ``value``. As in Grafana, empty text never matches."""
     substring = string_of(options.get("value")).lower()
     return lambda value: isinstance(value, str) and value != "" and substring != "" and substring not in value.lower()
 
