@@ -9,7 +9,7 @@ from dashwright.expressions.javascript.values import is_missing, is_nan
 
 
 class NullMode(StrEnum):
-    """The setting ``nullValueMode`` of a field, which says how calculations count nulls."""
+    """The setting ``nullValueMode`` of a field: how calculations count nulls."""
 
     IGNORE = "connected"  #: The default: nulls are left out.
     KEEP = "null"  #: Nulls are values like others.
@@ -31,8 +31,13 @@ class FieldValues:
 
     def present(self) -> list[Any]:
         """Return the values that are neither null nor undefined nor NaN. Nulls are zeros if the mode says so."""
-        zero = [0] if self.nulls is NullMode.ZERO else []
-        return [item for value in self.values for item in (zero if is_missing(value) else [] if is_nan(value) else [value])]
+        present_values: list[Any] = []
+        for value in self.values:
+            if not is_missing(value) and not is_nan(value):
+                present_values.append(value)
+            elif is_missing(value) and self.nulls is NullMode.ZERO:
+                present_values.append(0)
+        return present_values
 
     def comparable(self) -> list[float]:
         """Return the numbers and booleans among ``present``."""
@@ -40,4 +45,5 @@ class FieldValues:
 
     def numbers(self) -> list[float]:
         """Return the numbers among ``present``; booleans are 0 and 1."""
+        # Adding 0 turns a boolean into an integer.
         return [value + 0 for value in self.comparable()]

@@ -101,6 +101,7 @@ class ArrowFrameWriter:
         validity, null_count = b"", -1
         if values.nulls is not None:
             validity, null_count = _validity(values.nulls).tobytes(), int(np.count_nonzero(values.nulls))
+            # Zeros up to the next multiple of the alignment.
             validity += bytes(-len(validity) % _ALIGNMENT_BYTES)
         body = (np.ascontiguousarray(times.values).data, validity, np.ascontiguousarray(values.values).data, _END)
         # Everything else that the stream depends on; the lengths of the metadata change offsets in the header.
@@ -126,7 +127,8 @@ class ArrowFrameWriter:
 
     def _meta_of(self, frame: Frame) -> str:
         if frame.meta is not self._meta:
-            self._meta, self._meta_json = frame.meta, "" if frame.meta is None else orjson.dumps(with_type_version(frame.meta)).decode()
+            self._meta = frame.meta
+            self._meta_json = "" if frame.meta is None else orjson.dumps(with_type_version(frame.meta)).decode()
         return self._meta_json
 
 
@@ -147,7 +149,7 @@ class _Template:
 
     @staticmethod
     def of(header: bytes, metadata: Sequence[bytes]) -> "_Template | None":
-        """Return the template of a header, or None if a metadata occurs twice, so that its position is ambiguous."""
+        """Return the template of a header, or None if an item of ``metadata`` occurs twice, so that its position is ambiguous."""
         non_empty = [index for index, encoded in enumerate(metadata) if encoded]
         if any(header.count(metadata[index]) != 1 for index in non_empty):
             return None
@@ -218,6 +220,7 @@ def _arrow_type(field_type: FieldType) -> Any:
 
 
 _ARROW_TYPES = {field_type: _arrow_type(field_type) for field_type in FieldType}
+#: The schema of a record batch, without its columns.
 _RECORD = nanoarrow.c_schema(nanoarrow.struct([], nullable=False))
 
 
@@ -232,6 +235,7 @@ def _arrow_field(field: Field) -> Any:
 
 
 def _column(field: Field, schema: Any, rows: slice = slice(None)) -> Any:
+    """Return some rows of a column, by default all, as an Arrow array."""
     values = field.values[rows]
     nulls = None if field.nulls is None else field.nulls[rows]
     buffers = [None if nulls is None else _validity(nulls), *_buffers(field.type, values, nulls)]

@@ -122,6 +122,7 @@ def encode_schema_start(name: str, ref_id: str, meta: Mapping[str, Any] | None) 
         schema["refId"] = ref_id
     if meta is not None:
         schema["meta"] = with_type_version(meta)
+    # Without the closing bracket of the fields and the closing brace of the schema.
     return orjson.dumps({**schema, "fields": []})[:-2]
 
 
@@ -132,6 +133,7 @@ def encode_field_schema(field: Field, type_: str = "") -> bytes:
 
 def encode_strings(strings: Sequence[str]) -> list[bytes]:
     """Return each string as JSON, without quotes."""
+    # Without the bracket and the quote at each end of the array.
     return orjson.dumps(list(strings))[2:-2].split(_SEPARATOR) if strings else []
 
 

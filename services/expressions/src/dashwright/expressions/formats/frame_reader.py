@@ -16,6 +16,7 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.values import Mask
 
 _NANOS_PER_MILLISECOND = 1_000_000
+#: The last time in milliseconds whose nanoseconds fit into an int64, those of ``nanos`` included. The first one is its negative.
 _LAST_MILLISECOND = (2**63 - 1) // _NANOS_PER_MILLISECOND - 1
 #: Types of columns by the names that ``typeInfo.frame`` and ``type`` may have.
 _TYPES = {item.value: item for item in FieldType} | {

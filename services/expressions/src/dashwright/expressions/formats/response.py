@@ -27,6 +27,8 @@ _NUMBER_BYTES: Final = 18
 
 #: The maximum number of unsupported transformations that a notice names.
 _MAX_LISTED: Final = 10
+#: The maximum number of characters of the name of such a transformation.
+_MAX_NAME_LENGTH: Final = 80
 
 #: The HTTP status of an internal error, whose message is for the logs only.
 INTERNAL: Final = 500
@@ -95,7 +97,7 @@ def _transformed(transformed: TransformationResult) -> Iterator[Fragment]:
     """Yield the member ``transformed``."""
     members: dict[str, Any] = {} if transformed.error is None else error_members(transformed.error)
     if transformed.unknown:
-        names = ", ".join(dict.fromkeys(name[:80] for name in transformed.unknown[:_MAX_LISTED]))
+        names = ", ".join(dict.fromkeys(name[:_MAX_NAME_LENGTH] for name in transformed.unknown[:_MAX_LISTED]))
         members["notices"] = notices_of([f"transformations that are not supported were left out: {names}"])
     start = orjson.dumps(members)[1:-1]
     yield b',"transformed":{' + start + (b"," if start else b"") + b'"frames":[', 0

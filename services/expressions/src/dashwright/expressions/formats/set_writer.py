@@ -67,10 +67,9 @@ class _SetWriter:
 
     def __init__(self, frames: FrameSet) -> None:
         self._frames = frames
-        #: The JSON from the beginning of a frame to its value column.
-        self._start = self._encode_start(0 if len(frames) == 1 else 1)
-        # The first frame may have another meta than the rest.
+        #: The JSON from the beginning of a frame to its value column. Only the first frame may have a meta of its own.
         self._first_start = self._encode_start(0)
+        self._start = self._encode_start(1)
         self._labels = self._encode_labels()
         self._configs = self._encode_configs()
         names = frames.value_names or (frames.value_name,)

@@ -11,6 +11,7 @@ def are_identical(left: Any, right: Any) -> bool:
     if type(left) is type(right) and isinstance(left, str | float | int):
         return bool(left == right)
     key = key_of(left)
+    # Unlike in a ``Set``, NaN is not identical to itself.
     return key == key_of(right) and key[0] != "nan"
 
 

@@ -4,7 +4,7 @@ import math
 from decimal import Decimal
 from typing import Final
 
-#: Powers of ten from which, and below which, numbers are written with an exponent.
+#: Powers of ten from which upwards, and from which downwards, numbers are written with an exponent.
 _MAX_PLAIN_POWER: Final = 21
 _MIN_PLAIN_POWER: Final = -7
 

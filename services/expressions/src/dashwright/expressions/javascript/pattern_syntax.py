@@ -85,10 +85,11 @@ class _Translation:
             return f"[{_NAMED_SETS[kind]}]"
         if kind in _ASSERTIONS:
             return _ASSERTIONS[kind]
+        # A group that did not match is empty in JavaScript; in ``regex``, a reference to it fails.
         if kind == "k" and self._has_names and len(text) > 2:
-            return f"(?({text[3:-1]})(?P={text[3:-1]})|)"
+            name = text[3:-1]
+            return f"(?({name})(?P={name})|)"
         if kind in "123456789" and int(text[1:]) <= self._group_count:
-            # A group that did not match is empty in JavaScript; in ``regex``, a reference to it fails.
             return rf"(?({text[1:]})\g<{text[1:]}>|)"
         return regex.escape(_characters(text), special_only=False)
 

@@ -12,6 +12,7 @@ from dashwright.expressions.javascript.values import UNDEFINED, Undefined
 
 #: Seconds that one pattern may take for all texts.
 _SECONDS: Final = 1.0
+#: The timeout of a search after that time, since 0 would be no timeout.
 _MIN_SECONDS: Final = 1e-3
 #: Characters of a pattern, of the searched part of a text, and of a pattern in an error.
 _MAX_LENGTH: Final = 1_000
@@ -100,7 +101,6 @@ class TextPattern:
         text, position, start = text[:_MAX_TEXT_LENGTH], 0, monotonic()
         try:
             while len(matches) < limit and position <= len(text):
-                # A timeout of 0 would be no limit.
                 seconds = max(self._seconds - (monotonic() - start), _MIN_SECONDS)
                 match = self._pattern.search(text, position, timeout=seconds, concurrent=True)
                 if match is None:

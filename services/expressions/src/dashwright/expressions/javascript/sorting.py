@@ -8,9 +8,11 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from dashwright.expressions.javascript.comparisons import difference
-from dashwright.expressions.javascript.values import UNDEFINED
+from dashwright.expressions.javascript.values import UNDEFINED, is_nan
 
 _DIGITS: Final = re.compile(r"\d+")
+#: The number of digits of a number that determine its order. Text may have thousands, whose conversion takes long.
+_MAX_DIGITS: Final = 300
 #: Punctuation and symbols of ASCII in the order of the Unicode Collation Algorithm, which is before digits and letters.
 _PUNCTUATION: Final = {character: index for index, character in enumerate("_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$")}
 
@@ -27,7 +29,8 @@ def sorted_by(values: Iterable[Any], comparison: Callable[[Any, Any], float]) ->
 
 
 def _is_ordered(value: Any) -> bool:
-    return isinstance(value, int | float) and value == value
+    """Return whether a value is a number that has an order among numbers, which NaN has not."""
+    return isinstance(value, int | float) and not is_nan(value)
 
 
 def _sign(number: float) -> int:
@@ -47,7 +50,7 @@ def collation_key(text: str, *, is_numeric: bool = False) -> list[tuple[int, Any
     end = 0
     for match in _DIGITS.finditer(base):
         key += map(_weight, base[end : match.start()])
-        key.append((2, int(match[0][:300])))
+        key.append((2, int(match[0][:_MAX_DIGITS])))
         end = match.end()
     return key + [_weight(character) for character in base[end:]]
 
@@ -60,7 +63,8 @@ def _weight(character: str) -> tuple[int, Any]:
         return 2, unicodedata.digit(character, 0)
     if character.isalpha():
         return 3, ord(character)
-    return 1, _PUNCTUATION.get(character, 1000 + ord(character))
+    # Symbols outside of ASCII follow those in the table.
+    return 1, _PUNCTUATION.get(character, len(_PUNCTUATION) + ord(character))
 
 
 def compare_texts(left: str, right: str, *, is_numeric: bool = False) -> int:

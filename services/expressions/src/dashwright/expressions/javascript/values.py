@@ -85,6 +85,7 @@ def number_of(value: Any) -> float:
     if len(text) > _MAX_NUMBER_LENGTH:
         return math.nan
     if base := _PREFIXED.get(text[:2].lower()):
+        # Python, but not JavaScript, accepts a sign after the prefix, and underscores.
         try:
             return int(text[2:], base) if text[2:3].isalnum() and "_" not in text else math.nan
         except ValueError:

@@ -247,6 +247,7 @@ def _has_strict_mode(settings: Any) -> bool:
 
 
 def _is_missing_operator(operator: Any) -> bool:
+    """Return whether an operator is missing or one of the forms in which saved panels write a missing one."""
     return operator is None or operator in ({}, {"type": None}, {"type": ""})
 
 
