@@ -32,6 +32,7 @@ class Assertion:
                 self._check_type(ref_id, frame)
 
     def _check_type(self, ref_id: str, frame: Frame) -> None:
+        """Raise BadRequest if a frame has another type or version than asserted."""
         meta = frame.meta or {}
         if self.type and meta.get("type") != self.type:
             actual = f"found [{meta['type']}]" if meta.get("type") else "the type is unknown"

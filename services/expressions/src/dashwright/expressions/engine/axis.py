@@ -85,6 +85,7 @@ def align(left: Axis, right: Axis) -> Alignment:
 
 
 def _align_grids(left_axis: Axis, left: Grid, right: Grid) -> Alignment:
+    """Return the alignment of two grids. It follows from their starts and steps, so no times are compared."""
     if left == right:
         return Alignment(left_axis, ALL, ALL)
     # The times that both grids share are a grid too, with this step.

@@ -102,6 +102,7 @@ class ClassicConditions:
 
 
 def _predicate(index: int, name: str, params: Sequence[float]) -> Predicate | None:
+    """Return the predicate of an evaluator, None for ``no_value``. Raises BadRequest if it is unknown or lacks a bound."""
     if name == _NO_VALUE:
         return None
     if name not in BOUND_COUNTS:
@@ -142,6 +143,7 @@ def _numbers(condition: Condition, values: Values, limits: Limits) -> tuple[Sequ
 
 
 def _reduce(reducer: str, series: Series, limits: Limits) -> Cells:
+    """Return one cell for each series, in their order."""
     numbers, nulls = np.empty(len(series)), np.empty(len(series), np.bool_)
     for block, members in series.by_block():
         cells = classic_reducers.reduce(reducer, block.cells.values, limits.deadline)

@@ -143,6 +143,7 @@ def _read_multi_series(frames: Sequence[Frame]) -> Iterator[_ValueColumn]:
 
 
 def _columns_with_times(frames: Iterable[Frame]) -> Iterator[_ValueColumn]:
+    """Yield the value columns of all frames, each with the times of its frame."""
     for frame in frames:
         yield from _value_columns(frame, frame_layout.times_of(frame).values)
 
@@ -233,6 +234,7 @@ def _undeclared_series(frames: Sequence[Frame], source_type: str) -> Values:
 
 
 def _check_is_wide(frames: Sequence[Frame]) -> None:
+    """Raise BadRequest if a frame is not wide."""
     # Frames with the same types of columns have the same layout, and most frames of a query have the same types.
     frames_by_types = {tuple([field.type for field in frame.fields]): frame for frame in frames}
     for frame in frames_by_types.values():
@@ -276,6 +278,7 @@ def _config_member(key: str) -> Callable[[Field], str]:
 
 
 def _numbers(columns: Iterable[_ValueColumn]) -> Numbers:
+    """Return columns that have one value each as numbers."""
     columns = list(columns)
     cells = _concatenate(columns) if columns else Cells(np.empty(0))
     return Numbers(LabelSets.of([column.labels for column in columns]), cells, _names(columns))
@@ -321,6 +324,7 @@ class _ColumnsByAxis:
         return positions
 
     def _find_or_add(self, times: Times) -> list[int]:
+        """Return the positions of the columns with equal times, an empty list if the times are new."""
         if not self.groups:
             return self._add(times)
         if not self._index_by_bytes:

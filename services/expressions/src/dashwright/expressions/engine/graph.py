@@ -163,6 +163,7 @@ def cycles(graph: Graph) -> dict[str, list[str]]:
 
 
 def _reversed(graph: Graph) -> dict[str, list[str]]:
+    """Return the graph in which each node has its readers instead of its inputs."""
     readers: dict[str, list[str]] = {node: [] for node in graph}
     for node, inputs in graph.items():
         for name in inputs:

@@ -72,6 +72,7 @@ class Reduce:
                 return Outcome(self._series(series, limits))
 
     def _series(self, series: Series, limits: Limits) -> Numbers:
+        """Return the number of each series, in their order."""
         values, nulls = np.empty(len(series)), np.zeros(len(series), np.bool_)
         for block, members in series.by_block():
             limits.deadline.check()
@@ -100,6 +101,7 @@ class Reduce:
                 return Cells(np.where(np.isnan(numbers), self.replacement, numbers))
 
     def _numbers(self, numbers: Numbers) -> Outcome:
+        """Return numbers, which the strict mode leaves unchanged, and of which other modes drop or replace those that are not finite."""
         values = numbers.cells.values
         if not len(numbers):
             return Outcome(numbers)

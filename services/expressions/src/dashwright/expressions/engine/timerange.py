@@ -87,6 +87,7 @@ def moved_by(instant: datetime, steps: str, rules: CalendarRules = _DEFAULT_RULE
 
 
 def _parse_time(value: str, now: datetime, rules: CalendarRules, *, round_up: bool) -> datetime:
+    """Return the time that a request writes in any notation. Raises ValueError or OverflowError if it is invalid."""
     # Four digits are a year: as milliseconds they would be one of the first ten seconds of 1970.
     if re.fullmatch(r"-?\d{1,18}", value, re.ASCII) and len(value) != 4:
         return _EPOCH + timedelta(milliseconds=int(value))
@@ -129,6 +130,7 @@ def _parse_date(value: str) -> datetime:
 
 
 def _apply_steps(instant: datetime, steps: str, rules: CalendarRules, *, round_up: bool) -> datetime:
+    """Return the instant after steps of date math. Raises ValueError or OverflowError if they are invalid."""
     matches = _consecutive_matches(_STEP, steps)
     if steps and not matches:
         raise ValueError("unknown steps")
@@ -139,6 +141,7 @@ def _apply_steps(instant: datetime, steps: str, rules: CalendarRules, *, round_u
 
 
 def _moved(instant: datetime, count: int, unit: str) -> datetime:
+    """Return the instant moved by ``count`` units."""
     if unit in _CLOCK_UNITS:
         # Arithmetic in a zone would ignore that its offset changes.
         return (instant.astimezone(UTC) + count * _FIXED_UNITS[unit]).astimezone(instant.tzinfo)
@@ -177,11 +180,13 @@ def _is_weekend(instant: datetime) -> bool:
 
 
 def _rounded(instant: datetime, unit: str, rules: CalendarRules, *, up: bool) -> datetime:
+    """Return the first instant of the unit that contains the instant, or if ``up`` its last millisecond."""
     start = _start_of(instant, unit, rules)
     return _moved(_moved(start, 1, unit), -1, "ms") if up else start
 
 
 def _start_of(instant: datetime, unit: str, rules: CalendarRules) -> datetime:
+    """Return the first instant of the unit that contains the instant."""
     if unit == "s":
         return instant.replace(microsecond=0)
     if unit == "m":

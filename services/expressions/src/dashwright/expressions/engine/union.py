@@ -90,6 +90,7 @@ def _larger(left: Labels, right: Labels) -> Labels:
 
 
 def _unpaired(positions: Positions, size: int) -> Positions:
+    """Return the positions below ``size`` that are not among ``positions``."""
     is_unpaired = np.ones(size, np.bool_)
     is_unpaired[positions] = False
     return np.flatnonzero(is_unpaired)

@@ -70,6 +70,7 @@ class JsonFrameWriter:
         yield b"".join([encoded for encoded, _ in fragments]), FRAME_COST + sum([cost for _, cost in fragments])
 
     def _fragments(self, frame: Frame, types: Sequence[str]) -> Iterator[Fragment]:
+        """Yield the schema of a frame, its values, and the members ``entities`` and ``nanos`` if they are needed."""
         yield b'{"schema":' + _encode_schema(frame, types) + b',"data":{"values":[', 0
         entities: list[EntryEncoder] = []
         nanos: list[EntryEncoder] = []

@@ -151,6 +151,7 @@ def _object_array(column: list[Any]) -> NDArray[Any]:
 
 
 def _integers(column: list[Any], types: set[type], field_type: FieldType, location: str) -> NDArray[Any]:
+    """Return a column of integers or times. Raises BadRequest if a value is not whole or out of range."""
     _check_types(types, {int, float, str}, field_type, location)
     try:
         integers = [_integer(value) for value in column] if types != {int} or None in column else column
@@ -207,6 +208,7 @@ def _positions(rows: Any, size: int, location: str) -> NDArray[np.intp]:
 
 
 def _check_types(types: set[type], allowed: set[type], field_type: FieldType, location: str) -> None:
+    """Raise BadRequest if values have a Python type that is not allowed for the type of the column."""
     if unexpected := sorted(python_type.__name__ for python_type in types - allowed):
         raise _fault(location, f"is declared {field_type} but holds {', '.join(unexpected)}; change the values or the field's type")
 

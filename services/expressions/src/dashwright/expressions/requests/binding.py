@@ -112,6 +112,7 @@ def bind(query: Any, pointer: str, context: QueryContext) -> BoundQuery | list[F
 
 
 def _target(query: dict[str, Any], pointer: str, endpoint: QueryEndpoint, *, lenient: bool) -> BoundQuery | list[Fault]:
+    """Return an expression bound to the model of its type, or its faults."""
     model = TARGETS.get(query["type"]) if isinstance(query.get("type"), str) else None
     if model is SqlTarget and endpoint is QueryEndpoint.QUERY:
         model = FormattedSqlTarget
@@ -252,6 +253,7 @@ def _is_missing_operator(operator: Any) -> bool:
 
 
 def _strict_condition(condition: Any, target_type: object, index: int) -> Any:
+    """Return a condition of a threshold or of classic conditions without the members that have no effect."""
     if not isinstance(condition, dict):
         return condition
     if target_type == "threshold":

@@ -29,6 +29,7 @@ def find_faults(body: bytes, context: QueryContext, now: datetime, limits: Limit
 
 
 def _faults_of_nodes(draft: RequestDraft, limits: Limits, sql: SqlEngine | None) -> Iterator[Fault]:
+    """Yield the faults of expressions and of the graph."""
     nodes = [node_of(ref_id, bound.query, draft.time_ranges[ref_id], limits, sql) for ref_id, bound in draft.bound_queries.items()]
     # Invalid queries are nodes too, so that an expression that reads one is not reported for a missing input.
     invalid_ref_ids = dict.fromkeys(fault.ref_id for fault in draft.faults if fault.ref_id and fault.ref_id not in draft.bound_queries)

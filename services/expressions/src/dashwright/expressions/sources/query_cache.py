@@ -108,6 +108,7 @@ def _size_of_json(columns: Sequence[NDArray[Any]]) -> float:
 
 
 def _freeze(frames: Sequence[Frame]) -> None:
+    """Make all arrays of the frames read-only."""
     if isinstance(frames, FrameSet):
         for array in frames.arrays():
             array.flags.writeable = False

@@ -102,6 +102,7 @@ class SourceRegistry:
         return Catalog([replace(entry, can_query=context.may_query(entry.uid)) for entry in entries])
 
     async def _find(self, source_type: str, uid: str, context: QueryContext) -> DataSource | DashwrightError:
+        """Return the data source of a reference (see ``_reference``), or the error if it cannot be found."""
         if source_type in BUILT_IN:
             return self._built_in(source_type)
         if not uid:

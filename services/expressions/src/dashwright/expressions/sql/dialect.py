@@ -112,6 +112,7 @@ def _if(node: exp.If) -> exp.Expr:
 
 
 def _case(node: exp.Case) -> exp.Expr:
+    """Return the CASE expression. If its value must be evaluated only once, the CASE keeps it; else each branch compares it."""
     branches = node.args["ifs"]
     default = node.args.get("default")
     values = [branch.args["true"] for branch in branches] + ([default] if default is not None else [])
@@ -262,6 +263,7 @@ def _window(node: exp.Window) -> exp.Expr:
 
 
 def _window_frame(node: exp.WindowSpec) -> exp.Expr:
+    """Return the frame of a window with DuckDB's intervals as its ends."""
     for side in ("start", "end"):
         boundary = node.args.get(side)
         if isinstance(boundary, exp.Interval):

@@ -166,6 +166,7 @@ def _child_ended_error(ref_id: str, error: ChildEnded) -> Unavailable:
 
 
 def _statement_error(ref_id: str, response: ChildResponse, relations: Mapping[str, Relation], limits: Limits) -> DashwrightError:
+    """Return the error of a statement that failed in the child, with the columns that the statement could select."""
     error_class = str(response.header["error"])
     message = str(response.header.get("text", "")).partition("\n\nLINE ")[0].strip()
     if error_class in _OUT_OF_MEMORY or "Out of Memory Error" in message:

@@ -106,6 +106,7 @@ def _format_error(ref_id: str, reason: str) -> BadRequest:
 
 
 def _row_labels(frame: Frame) -> list[Labels]:
+    """Return the label set of each row: its strings that are not null."""
     string_columns = [(field.name, field.values.tolist()) for field in frame.fields if field.type is FieldType.STRING]
     return [Labels.of((name, values[row]) for name, values in string_columns if values[row] is not None) for row in range(frame.row_count)]
 

@@ -39,6 +39,7 @@ def frame_of(response: ChildResponse) -> Frame:
 
 
 def _field(column: Mapping[str, Any], buffers: Mapping[str, memoryview], row_count: int) -> Field:
+    """Return a column of the result from its buffers. Raises KeyError, TypeError, ValueError or Invalid if they do not fit."""
     field_type = _TYPES[column["type"]]
     nulls = _array(buffers["nulls"], np.bool_, row_count) if "nulls" in buffers else None
     values = _strings(buffers, row_count) if field_type in _STRING_TYPES else _array(buffers["values"], field_type.dtype, row_count)
@@ -50,6 +51,7 @@ def _field(column: Mapping[str, Any], buffers: Mapping[str, memoryview], row_cou
 
 
 def _array(buffer: memoryview, dtype: Any, row_count: int) -> NDArray[Any]:
+    """Return the values in a buffer. Raises ValueError if it has not one value for each row."""
     if len(buffer) != row_count * np.dtype(dtype).itemsize:
         raise ValueError(f"a buffer has {len(buffer)} bytes for {row_count} rows of {dtype}")
     # Converted, because the child may have sent bytes other than 0 and 1.

@@ -90,6 +90,7 @@ def buffer_sizes(relation: Relation) -> Iterator[int]:
 
 
 def _string_sizes(strings: Sequence[str | None] | NDArray[Any]) -> Iterator[int]:
+    """Yield sizes in bytes that add up to that of the strings with their offsets."""
     for start in range(0, len(strings), _CHUNK_LENGTH):
         chunk = strings[start : start + _CHUNK_LENGTH]
         non_empty = [string for string in chunk if string]
@@ -113,6 +114,7 @@ class BufferLayout:
         return {"name": name, "rows": relation.row_count, "columns": [self._column(column) for column in relation.columns]}
 
     def _column(self, column: RelationColumn) -> dict[str, Any]:
+        """Add the buffers of a column, and return its description for the child."""
         layout: dict[str, Any] = {"name": column.name, "type": column.type.value}
         if column.nulls is not None:
             layout["valid"] = self._add_buffer(np.packbits(~column.nulls, bitorder="little").data)
@@ -168,6 +170,7 @@ def _encode_strings(strings: Sequence[str]) -> tuple[NDArray[np.int32], memoryvi
 
 
 def _without_nulls(values: list[Any], nulls: Mask | None, replacement: Any) -> list[Any]:
+    """Return the values with ``replacement`` in place of nulls."""
     if nulls is None:
         return values
     return [replacement if is_null else value for value, is_null in zip(values, nulls.tolist(), strict=True)]

@@ -69,6 +69,7 @@ def warm_up() -> None:
 
 @lru_cache(_MAX_CACHED_STATEMENTS)
 def _parse(source: str) -> Statement:
+    """Return the parsed statement. Raises StatementError if it is invalid or not allowed."""
     try:
         tree = parse(source)
         query_tables = (table for table in tables_of(tree) if table.name.lower() != "dual")

@@ -79,6 +79,7 @@ def _items_of_series(ref_id: str, series: Series) -> Iterator[_LongTableItem]:
 
 
 def _table_of_frames(ref_id: str, frames: Sequence[Frame], limits: Limits) -> Relation:
+    """Return frames of a declared type as a full-long table, or else a single frame without labels as it is."""
     declared_type = str((frames[0].meta or {}).get("type") or "") if frames else ""
     if converter := _CONVERTERS.get(declared_type):
         return converter(ref_id, frames, limits)
@@ -148,6 +149,7 @@ def _unchanged_table(frame: Frame) -> Relation:
 
 
 def _unchanged_column(name: str, field: Field) -> RelationColumn:
+    """Return a column as it is, except that an enum becomes strings. Raises BadRequest for an enum without strings."""
     if field.type is not FieldType.ENUM:
         return RelationColumn(name, field.type, field.values, field.nulls)
     type_config = (field.config or {}).get("type")
@@ -229,6 +231,7 @@ def _order_by_time(items: Sequence[_LongTableItem]) -> tuple[Times, _RowLayout]:
 
 
 def _value_column(items: Sequence[_LongTableItem], layout: _RowLayout) -> RelationColumn:
+    """Return the column of values, in the order of the rows."""
     if not items:
         return RelationColumn(VALUE, FieldType.FLOAT64, _NO_VALUES)
     values = layout.point_rows([item.values.astype(np.float64, copy=False) for item in items])

@@ -91,6 +91,7 @@ class BinaryOperation:
         return None if left is None or right is None else self._results(left, right)
 
     def _results(self, left: Cells, right: Cells) -> Cells | None:
+        """Return the results of the operator for pairs of cells; None for an unknown operator."""
         operate = BINARY_OPERATORS.get(self.operator)
         return None if operate is None else [operate(first, second) for first, second in zip(left, right, strict=False)]
 

@@ -25,6 +25,7 @@ def concatenate(frames: Frames, options: Mapping[str, Any], context: Context) ->
 
 
 def _named(column: Column, frame_name: str, options: Mapping[str, Any]) -> Column:
+    """Return the column with the name of its frame, by ``frameNameMode``."""
     mode = options.get("frameNameMode")
     renamed = replace(column, known_name=None)
     if not frame_name or mode == "drop":

@@ -23,6 +23,7 @@ def extract_fields(frames: Frames, options: Mapping[str, Any], context: Context)
 
 
 def _extended(frame: DataFrame, options: Mapping[str, Any], context: Context) -> DataFrame:
+    """Return a frame with the fields that its column ``source`` contains; unchanged without this column."""
     source = _column(frame, options.get("source"))
     if source is None:
         return frame

@@ -53,6 +53,7 @@ def histogram(frames: Frames, options: Mapping[str, Any], context: Context) -> F
 
 
 def _setting(value: Any) -> float | None:
+    """Return the number with which an option begins; None without one."""
     number = leading_number(value) if is_true(value) else math.nan
     return None if math.isnan(number) else number
 

@@ -166,6 +166,7 @@ def outer_tabular_join(tables: Sequence[JoinTable], context: Context) -> Sequenc
 
 
 def _tabular_join(tables: Sequence[JoinTable], context: Context, *, is_outer: bool) -> Sequence[Cells]:
+    """Return the join of all tables: each table is joined with the result of the join of those before it."""
     left: Sequence[Cells] = [table_column.values for table_column in (tables[0].key, *tables[0].columns)]
     for table in tables[1:]:
         right = [column.values for column in (table.key, *table.columns)]

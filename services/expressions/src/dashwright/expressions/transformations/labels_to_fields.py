@@ -42,6 +42,7 @@ def _with_label_columns(frame: DataFrame, kept_labels: Sequence[str], value_labe
 
 
 def _label_rows(frames: Frames, kept_labels: Sequence[str] | None) -> Frames:
+    """Return for each column with labels a frame with a row for each label."""
     names = DisplayNames(frames)
     result = []
     for frame in frames:

@@ -41,6 +41,7 @@ def merge(frames: Frames, _options: Mapping[str, Any], context: Context) -> Fram
 
 
 def _merged_rows(frames: Sequence[DataFrame], key_names: Sequence[str], context: Context) -> list[_Row]:
+    """Return the rows of all frames. A row is merged into every earlier row with the same key that it does not contradict."""
     rows_by_key: dict[str, list[int]] = {}
     rows: list[_Row] = []
     for frame in frames:

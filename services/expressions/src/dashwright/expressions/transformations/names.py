@@ -120,6 +120,7 @@ def comparison_suffix(meta: Mapping[str, Any] | None) -> str:
 
 
 def _label_text(labels: Mapping[str, Any], single_label: str | None) -> str:
+    """Return the labels as text: the value of ``single_label`` if all columns have no other label, else ``{key="value"}``."""
     if not single_label:
         return f"{{{label_text}}}" if (label_text := label_list(labels)) else ""
     value: Any = labels.get(single_label)

@@ -47,6 +47,7 @@ def _named_by_display_name(column: Column) -> Column:
 
 
 def _partitions(frame: DataFrame, chosen: Sequence[str], options: Mapping[str, Any], context: Context) -> list[DataFrame]:
+    """Return a frame for each combination of values in the columns with the names ``chosen``."""
     names, matches = DisplayNames([frame]), named(*chosen)
     keys = [column for column in frame.columns if matches(MatchedColumn(column, frame, names))]
     if not keys:

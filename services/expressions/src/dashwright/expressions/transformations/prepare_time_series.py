@@ -44,6 +44,7 @@ def _multiple_series(frames: Frames, context: Context) -> Frames:
 
 
 def _series(frame: DataFrame, times: Column, column: Column, labels: Sequence[Column]) -> list[DataFrame]:
+    """Return a frame with times and one value column for each group of rows with equal labels."""
     meta = {**(frame.meta or {}), "type": "timeseries-multi"}
     if not labels:
         return [DataFrame([times, column], frame.row_count, frame.name, frame.ref_id, meta)]

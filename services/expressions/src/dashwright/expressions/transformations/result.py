@@ -37,6 +37,7 @@ def transformed_for_drawing(results: Sequence[Sequence[Frame]], steps: Sequence[
 
 
 def _drawn_column(column: Column, single_label: str | None) -> Column:
+    """Return the column as pictures draw it: a missing value of the only label becomes empty, and empty text among numbers null."""
     if single_label and column.labels and not is_true(column.labels.get(single_label)):
         # A matrix has labels of any type. As in Grafana, null and 0 are not part of names.
         column = replace(column, labels={**column.labels, single_label: ""})

@@ -15,6 +15,7 @@ def rows_to_fields(frames: Frames, options: Mapping[str, Any], context: Context)
 
 
 def _fields(frame: DataFrame, options: Any, context: Context) -> DataFrame:
+    """Return a frame of one row, with a field for each row of the given frame."""
     mapping = map_columns(frame, options, rows_are_fields=True)
     names, values = mapping.name_column, mapping.value_column
     if names is None or values is None:

@@ -55,6 +55,7 @@ def _table(
 
 
 def _times_of(frame: DataFrame, settings: Mapping[str, Any]) -> Column | None:
+    """Return the column of times that the settings name, or else the first ascending one; None without one."""
     if name := string_of(settings.get("timeField")):
         return next((column for column in frame.columns if column.name == name), None)
     return next(filter(_are_ascending, frame.columns), None)

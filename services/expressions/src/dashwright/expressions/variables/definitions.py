@@ -73,6 +73,7 @@ def read_definitions(spec: Mapping[str, Any]) -> dict[str, Definition]:
 
 
 def _definition(item: Mapping[str, Any]) -> Definition:
+    """Return the definition in an item of the classic schema or of the schema with elements."""
     kind = string_of(item.get("kind"))
     # In the schema with elements, the kind is such as ``QueryVariable``, and ``spec`` has the other members.
     if not (kind.endswith(_KIND_SUFFIX) and isinstance(item.get("spec"), dict)):

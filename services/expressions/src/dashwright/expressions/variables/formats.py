@@ -95,6 +95,7 @@ def _custom_query_parameter(value: Value, context: FormatContext) -> str:
 
 
 def _date(value: Value, context: FormatContext) -> str:
+    """Return milliseconds as a date: in ISO 8601, in seconds, or in a format of Moment.js; ``NaN`` for any other value."""
     try:
         milliseconds = int(value.first) if not value.is_list else None
     except ValueError:

@@ -55,6 +55,7 @@ Kind = Callable[[Definition, KindContext], Awaitable[ResolvedVariable]]
 
 
 async def _query(definition: Definition, context: KindContext) -> ResolvedVariable:
+    """Return the selection from the options that a data source returns."""
     if not definition.query_text.strip() and not object_of(definition.query) and definition.current.get("value"):
         # Programs that write dashboards leave out the query, and keep the value.
         return ResolvedVariable(saved_value(definition, context.from_url))
@@ -72,6 +73,7 @@ def _sort_order(setting: Any) -> int:
 
 
 async def _datasource(definition: Definition, context: KindContext) -> ResolvedVariable:
+    """Return the selection from the data sources of a type whose names match a regular expression."""
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")))
     source_type = definition.query_text
     entries = context.catalog.of_type(source_type)
@@ -99,6 +101,7 @@ async def _custom(definition: Definition, context: KindContext) -> ResolvedVaria
 
 
 async def _interval(definition: Definition, context: KindContext) -> ResolvedVariable:
+    """Return the selection from a list of intervals. *Auto* becomes an interval for the time range."""
     options = [option for option in listed_options(definition.query_text) if not option.value.startswith(_AUTO)]
     has_auto = definition.source.get("auto") is True
     if has_auto:

@@ -49,6 +49,7 @@ def _from_url(definition: Definition, options: Sequence[Option], url_values: Seq
 
 
 def _value(definition: Definition, chosen: Sequence[Option]) -> Value:
+    """Return the value with the chosen options, of which a variable for single values has only the first."""
     limited = chosen[:MAX_SELECTED] if definition.is_multi else (chosen[:1] or [Option("", "")])
     return Value(
         tuple(option.value[:MAX_VALUE_LENGTH] for option in limited),

@@ -56,6 +56,7 @@ class _Evaluation:
         self._sizes: dict[int, int] = {}  # Reserved bytes of intermediate results, by object id.
 
     def value(self, node: Node) -> Values:
+        """Return the values of a node and of all nodes below it."""
         # The chain of operators is applied in a loop, because a long sum is too deep for a recursion.
         operand, chain = left_chain(node)
         values = self._operand(operand)
@@ -78,6 +79,7 @@ class _Evaluation:
                 return self._reserve(result, values)
 
     def _binary(self, binary: Binary, left: Values) -> Values:
+        """Return the values of a binary operation, whose left side has the values ``left``."""
         self._limits.deadline.check()
         right = self.value(binary.right)
         values, unpaired = combine(binary.symbol, left, right, self._limits, lambda: _operand_sources(binary))

@@ -100,6 +100,7 @@ def _skip_space(source: str, position: int) -> int:
 
 
 def _token(source: str, position: int) -> Token:
+    """Return the token at the position of a character other than a space. Raises BadRequest if no token begins there."""
     char = source[position]
     if char in _PUNCTUATION:
         return Token(_PUNCTUATION[char], char, position)

@@ -96,6 +96,7 @@ def _size_text(values: ItemSet) -> str:
 
 
 def _compute_pairs(symbol: str, left: ItemSet, right: ItemSet, pairs: Pairs, deadline: Deadline) -> ItemSet:
+    """Return the result of the operator for each pair, as series if a side has series."""
     if isinstance(left, Numbers) and isinstance(right, Numbers):
         return Numbers(pairs.labels, apply_binary(symbol, left.cells.at(pairs.left), right.cells.at(pairs.right)))
     if isinstance(left, Series) and isinstance(right, Series):
@@ -137,6 +138,8 @@ def _groups(group_of: Positions) -> Iterator[tuple[int, Positions]]:
 
 
 def _series_with_series(symbol: str, left: Series, right: Series, pairs: Pairs) -> Callable[[int, Positions], Block]:
+    """Return a function for ``_compute_series``. The axes of both blocks are aligned."""
+
     def compute_block(group: int, members: Positions) -> Block:
         left_block, right_block = left.blocks[group // len(right.blocks)], right.blocks[group % len(right.blocks)]
         alignment = align(left_block.axis, right_block.axis)
@@ -155,6 +158,8 @@ def _series_with_series(symbol: str, left: Series, right: Series, pairs: Pairs) 
 
 
 def _series_with_numbers(symbol: str, left: Series, right: Numbers, pairs: Pairs) -> Callable[[int, Positions], Block]:
+    """Return a function for ``_compute_series``. The result has the axis of the left block."""
+
     def compute_block(group: int, members: Positions) -> Block:
         block = left.blocks[group]
         cells = _select_rows(block.cells, left.row_of[pairs.left[members]])
@@ -164,6 +169,8 @@ def _series_with_numbers(symbol: str, left: Series, right: Numbers, pairs: Pairs
 
 
 def _numbers_with_series(symbol: str, left: Numbers, right: Series, pairs: Pairs) -> Callable[[int, Positions], Block]:
+    """Return a function for ``_compute_series``. The result has the axis of the right block."""
+
     def compute_block(group: int, members: Positions) -> Block:
         block = right.blocks[group]
         cells = _select_rows(block.cells, right.row_of[pairs.right[members]])

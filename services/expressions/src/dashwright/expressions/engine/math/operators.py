@@ -97,6 +97,7 @@ def apply_unary(symbol: str, operand: Cells) -> Cells:
 
 
 def _either_null(left: Cells, right: Cells, shape: tuple[int, ...]) -> Mask | None:
+    """Return a mask of the cells that are null on either side, broadcast to ``shape``; None without nulls."""
     if left.nulls is None or right.nulls is None:
         nulls = left.nulls if right.nulls is None else right.nulls
         return None if nulls is None else np.broadcast_to(nulls, shape)

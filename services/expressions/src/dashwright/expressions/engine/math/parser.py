@@ -95,6 +95,7 @@ class _Parser:
         return Unary(token.text, self._operand(), token.position)
 
     def _primary(self) -> Node:
+        """Parse a number, a variable, a call or an expression in parentheses."""
         match self._next.type:
             case TokenType.NUMBER:
                 token = self._take()
@@ -112,6 +113,7 @@ class _Parser:
         raise self._unexpected("input", _VALUE_EXPECTED)
 
     def _expect(self, token_type: TokenType, context: str, advice: str) -> None:
+        """Take the next token. Raises BadRequest if it has another type."""
         if self._next.type is not token_type:
             raise self._unexpected(context, advice)
         self._take()

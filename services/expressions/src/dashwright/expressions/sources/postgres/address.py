@@ -64,6 +64,7 @@ def _host_and_port(url: str) -> tuple[str, int]:
 
 
 def _tls(options: Mapping[str, Any], secrets: Mapping[str, str], host: str) -> ssl.SSLContext | None:
+    """Return the TLS context for the settings, None for the mode ``disable``. Raises BadRequest if they are invalid."""
     mode = str(options.get("sslmode") or "require").strip().lower()
     if mode not in _SSL_MODES:
         raise BadRequest(f"sslmode {mode[:40]!r} is not supported; use one of {', '.join(_SSL_MODES)}")
@@ -80,6 +81,7 @@ def _tls(options: Mapping[str, Any], secrets: Mapping[str, str], host: str) -> s
 
 
 def _context(mode: str, secrets: Mapping[str, str], host: str) -> ssl.SSLContext:
+    """Return the TLS context for a mode that encrypts. Raises BadRequest if a certificate or key is invalid."""
     authority = secrets.get("tlsCACert", "")
     context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     context.name = host

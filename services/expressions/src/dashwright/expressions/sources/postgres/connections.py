@@ -125,6 +125,7 @@ class Connections:
             await pool.release(connection, timeout=_CLEANUP_TIMEOUT_SECONDS)
 
     def _entry_of(self, record: SourceRecord) -> _PoolEntry:
+        """Return the pool of a record. It is created if it does not exist or is that of another version of the record."""
         key = (record.org_id, record.id, record.uid)
         entry = self._entries.get(key)
         if entry is not None and entry.record_version == record.version:
@@ -226,6 +227,7 @@ async def _reset(connection: "asyncpg.Connection[Any]") -> None:
 
 
 async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+    """Close a pool and its connections, by force if that takes too long."""
     try:
         async with asyncio.timeout(_CLEANUP_TIMEOUT_SECONDS):
             await pool.close()

@@ -249,6 +249,7 @@ def filled_row_count(fill: Fill, start: int, end: int) -> int:
 
 
 def _grid_rows(times: Times, fill: Fill, start: int, end: int) -> _GridRows:
+    """Return the times of the grid from ``start`` to ``end``, with the last row up to each."""
     grid = np.arange(start // fill.step * fill.step, end + 1, fill.step, dtype=np.int64)
     latest = np.searchsorted(times, grid, side="right") - 1
     has_latest = latest >= 0

@@ -109,6 +109,7 @@ class Postgres(Source):
         return HEALTHY
 
     def _read(self, query: SourceQuery, time_range: TimeRange) -> _PostgresQuery:
+        """Return the statement of a query with its macros replaced. Raises BadRequest if it is invalid."""
         properties = query.model_extra or {}
         raw_sql, result_format = properties.get("rawSql"), properties.get("format") or _TIME_SERIES
         if not isinstance(raw_sql, str) or not raw_sql.strip():

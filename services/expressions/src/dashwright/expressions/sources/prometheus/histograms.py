@@ -57,6 +57,7 @@ def _points(encoded: msgspec.Raw, *, are_samples: bool) -> list[tuple[float, _Hi
 
 
 def _frame(points: Sequence[tuple[float, _Histogram]], labels: Labels, step: int) -> Frame:
+    """Return the buckets of a series as rows. Raises SourceFailed if a bound, a count or a time is invalid."""
     rows = [(seconds, *bucket) for seconds, histogram in points for bucket in histogram.buckets]
     try:
         numbers = np.array([[seconds, float(low), float(high), float(count)] for seconds, _, low, high, count in rows], np.float64)

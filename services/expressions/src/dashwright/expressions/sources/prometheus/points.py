@@ -149,6 +149,7 @@ class SeriesReader:
         return FrameSet(Series(labels, tuple(blocks), self._block_of[: self._next], self._row_of[: self._next]), meta)
 
     def _add_series(self, pairs: _Pairs) -> None:
+        """Add series that have the same number of points to the blocks of their times."""
         seconds, values = pairs[:, :, 0], pairs[:, :, 1]
         block = self._find_or_add_block(seconds[0])
         # The series of a chunk have the same number of points, and usually the same times.
@@ -171,6 +172,7 @@ class SeriesReader:
         return self._latest
 
     def _add_rows(self, block: int, values: Floats) -> None:
+        """Add the values of the next series as rows to a block."""
         count = len(values)
         chosen = slice(self._next, self._next + count)
         self._block_of[chosen] = block

@@ -148,6 +148,7 @@ def _parse_scrape_interval(scrape_interval: str) -> int:
 
 
 def _macros(range_length: int, step: int, rate_interval: int) -> Mapping[str, str]:
+    """Return the text that replaces each macro, from durations in nanoseconds."""
     range_ms = range_length // steps.MILLISECOND
     # Half a second is rounded up, as in Grafana.
     range_s = (range_ms + 500) // 1000
