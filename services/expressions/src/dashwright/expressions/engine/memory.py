@@ -46,6 +46,7 @@ class MemoryBudget:
 
         Raises TooLarge if the request could not have as many bytes even alone, else TooManyRequests if they are not free.
         """
+        # The sizes after the reservation.
         organization_size = self._reserved_by_organization[organization] + size
         free_size = self.size - self._reserved - size
         if organization_size > _MAX_MULTIPLE_OF_FREE * free_size:

@@ -41,8 +41,11 @@ def calculate_field(frames: Frames, options: Mapping[str, Any], context: Context
         if operation.left_type:
             return operation.calculated_by_type(frames, options, context)
         return _with_field(frames, options, operation.values, operation.name)
-    create = _CREATORS.get(mode)
-    return frames if create is None else _with_field(frames, options, *create(options, context))
+    read_options = _MODES.get(mode)
+    if read_options is None:
+        return frames
+    create, name = read_options(options, context)
+    return _with_field(frames, options, create, name)
 
 
 def _with_field(frames: Frames, options: Mapping[str, Any], create: Creator, name: str) -> Frames:
@@ -80,6 +83,7 @@ def _reduce_row(options: Mapping[str, Any], context: Context) -> tuple[Creator, 
     matches = named(*included) if included else field_matcher({"id": "numeric"})
     calculation = calculation_of(settings["reducer"])
     mode = settings.get("nullValueMode")
+    # As in Grafana, nulls are values by default, unlike in calculations on columns.
     nulls = NullMode(mode) if mode in (NullMode.IGNORE, NullMode.ZERO) else NullMode.KEEP
 
     def create(frame: DataFrame, names: DisplayNames) -> Cells:
@@ -163,7 +167,7 @@ def _numbers(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> li
 
 #: A function for each mode, which returns the creator and the name of the new field. As in Grafana, the name is incomplete if the
 #: panel has no options of the mode.
-_CREATORS: Final[Mapping[str, Callable[[Mapping[str, Any], Context], tuple[Creator, str]]]] = {
+_MODES: Final[Mapping[str, Callable[[Mapping[str, Any], Context], tuple[Creator, str]]]] = {
     _REDUCE_ROW: _reduce_row,
     "cumulativeFunctions": _cumulative,
     "windowFunctions": _window,

@@ -27,8 +27,8 @@ def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Conte
         return frames
     mapping = map_columns(source, options.get("mappings"), rows_are_fields=False)
 
-    def setting_of(column: ColumnMapping) -> Any:
-        return column.column.reduced(calculation_of(column.calculation))
+    def setting_of(mapped: ColumnMapping) -> Any:
+        return mapped.column.reduced(calculation_of(mapped.calculation))
 
     config = config_of(mapping, setting_of)
     matches = field_matcher(object_of(options.get("applyTo")) or {"id": "numeric"})

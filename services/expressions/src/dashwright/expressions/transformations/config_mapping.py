@@ -16,6 +16,8 @@ LABEL_KEY: Final = "field.label"
 #: Keys of columns other than settings.
 _OTHER_KEYS: Final = frozenset({NAME_KEY, VALUE_KEY, LABEL_KEY, "__ignore"})
 _MAX_DECIMALS: Final = 15
+#: Grafana's colour of a threshold without one.
+_DEFAULT_COLOUR: Final = "red"
 #: Parts of value mappings, which take all values of a column as a list.
 _MAPPING_KEYS: Final = frozenset({"mappings.value", "mappings.color", "mappings.text"})
 _LAST: Final = "lastNotNull"
@@ -68,7 +70,7 @@ def map_columns(frame: DataFrame, options: Any, *, rows_are_fields: bool) -> Fra
                 value_column, key = column, VALUE_KEY
         colour = string_of(object_at(object_at(mapping or {}, "handlerArguments"), "threshold").get("color"))
         calculation = string_of((mapping or {}).get("reducerId")) or ("allValues" if key in _MAPPING_KEYS else _LAST)
-        result.append(ColumnMapping(column, name, key or (LABEL_KEY if rows_are_fields else ""), colour or "red", calculation))
+        result.append(ColumnMapping(column, name, key or (LABEL_KEY if rows_are_fields else ""), colour or _DEFAULT_COLOUR, calculation))
     return FrameMapping(result, name_column, value_column)
 
 
@@ -76,23 +78,23 @@ def config_of(mapping: FrameMapping, value_of: Callable[[ColumnMapping], Any]) -
     """Return the configuration from one value of each column."""
     config: dict[str, Any] = {}
     lists: dict[str, Any] = {}
-    for column in mapping.columns:
-        value = value_of(column)
-        if column.key in _OTHER_KEYS or not column.key or is_missing(value):
+    for mapped in mapping.columns:
+        value = value_of(mapped)
+        if mapped.key in _OTHER_KEYS or not mapped.key or is_missing(value):
             continue
-        if column.key in _MAPPING_KEYS:
+        if mapped.key in _MAPPING_KEYS:
             if isinstance(value, list):
-                lists[column.key] = value
+                lists[mapped.key] = value
             continue
-        if column.key == "threshold1":
+        if mapped.key == "threshold1":
             # Several columns may be thresholds, each of which is a step.
             if not isnan(_number(value)):
                 thresholds = config.setdefault("thresholds", {"mode": "absolute", "steps": []})
-                thresholds["steps"].append({"value": _number(value), "color": column.colour})
+                thresholds["steps"].append({"value": _number(value), "color": mapped.colour})
             continue
-        setting = _SETTINGS[column.key](value)
+        setting = _SETTINGS[mapped.key](value)
         if setting is not None:
-            config[column.key] = setting
+            config[mapped.key] = setting
     if "mappings.value" in lists:
         config["mappings"] = [_value_mapping(lists)]
     return config

@@ -75,7 +75,7 @@ class Column:
         config = {name: value for name, value in {**self.config, **settings}.items() if name not in removed_names}
         return replace(self, config=config)
 
-    def named(self, display_name: str) -> "Column":
+    def with_display_name(self, display_name: str) -> "Column":
         """Return the column with a display name."""
         known_name = KnownName(display_name, self.known_name.has_siblings if self.known_name else False)
         return replace(self.with_config(displayName=display_name), known_name=known_name)

@@ -24,15 +24,16 @@ def filter_by_value(frames: Frames, options: Mapping[str, Any], context: Context
     # Grafana does not read the conditions of columns that do not exist.
     conditions = [(name, cell_matcher(config) if name in known_names else _no_match) for name, config in names_and_configs]
 
-    def chosen(frame: DataFrame) -> DataFrame:
+    def filtered(frame: DataFrame) -> DataFrame:
         columns = dict(zip(names.of_frame(frame), frame.columns, strict=True))
         tests = [_test(columns[name].values, matches) if name in columns else _never for name, matches in conditions]
         context.step(frame.row_count * len(tests))
-        rows = [row for row in range(frame.row_count) if combine(test(row) for test in tests) is is_included]
-        filtered = frame.with_rows(rows)
-        return filtered.with_columns([replace(column, known_name=None) for column in filtered.columns])
+        are_matches = [combine(test(row) for test in tests) for row in range(frame.row_count)]
+        rows = [row for row, is_match in enumerate(are_matches) if (is_match if is_included else not is_match)]
+        frame_with_rows = frame.with_rows(rows)
+        return frame_with_rows.with_columns([replace(column, known_name=None) for column in frame_with_rows.columns])
 
-    return [chosen(frame) for frame in frames]
+    return [filtered(frame) for frame in frames]
 
 
 def _test(values: Any, matches: Callable[[Any], bool]) -> Callable[[int], bool]:

@@ -87,7 +87,8 @@ def _counts(values: Sequence[Any], size: float, offset: float) -> dict[Any, tupl
     for value in values:
         bucket = _rounded(_floor((value - offset) / size) * size + offset)
         key = key_of(bucket)
-        counts[key] = (bucket, counts[key][1] + 1 if key in counts else 1)
+        _, count = counts.get(key, (bucket, 0))
+        counts[key] = bucket, count + 1
     return counts
 
 

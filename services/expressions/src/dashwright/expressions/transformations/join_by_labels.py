@@ -33,10 +33,11 @@ def join_by_labels(frames: Frames, options: Mapping[str, Any], context: Context)
     for column in columns:
         labels = column.labels or {}
         cells = [labels.get(key, UNDEFINED) for key in keys]
-        group = groups.setdefault(",".join("" if is_missing(cell) else text_of(cell) for cell in cells), (cells, {}))
+        key = ",".join("" if is_missing(cell) else text_of(cell) for cell in cells)
+        _, values_by_name = groups.setdefault(key, (cells, {}))
         name = text_of(labels.get(label, UNDEFINED))
         originals.setdefault(name, column)
-        group[1].setdefault(name, []).extend(column.values)
+        values_by_name.setdefault(name, []).extend(column.values)
     row_count = sum(max([1, *map(len, values.values())]) for _, values in groups.values())
     context.check_cells(row_count, len(keys) + len(originals))
     # A combination of labels whose columns have no values has one row.

@@ -34,7 +34,7 @@ def merge(frames: Frames, _options: Mapping[str, Any], context: Context) -> Fram
     context.check_cells(sum(frame.row_count for frame in filled), len(columns))
     rows = _merged_rows(filled, list(dict.fromkeys(key_names)), context)
     merged = [
-        appended(without_names(column, column.name, index), [row.get(column.name, UNDEFINED) for row in rows])
+        appended(_without_display_name(column, index), [row.get(column.name, UNDEFINED) for row in rows])
         for index, column in enumerate(columns.values())
     ]
     return [DataFrame(merged, len(rows), ref_id=joined_ref_id("merge", filled))]
@@ -70,11 +70,10 @@ def _can_merge(existing: _Row, row: _Row) -> bool:
     )
 
 
-def without_names(column: Column, name: str, index: int) -> Column:
-    """Return the column for a merged frame: without labels and display name, named by its position if it has no name."""
+def _without_display_name(column: Column, index: int) -> Column:
+    """Return the column for a merged frame: without cells, labels and display name, named by its position if it has no name."""
     config = {key: value for key, value in column.config.items() if key != "displayName"}
-    type_ = column.type
-    return Column(name or f"Field {index + 1}", type_, (), config=config)
+    return Column(column.name or f"Field {index + 1}", column.type, (), config=config)
 
 
 def appended(column: Column, values: Sequence[Any]) -> Column:

@@ -24,7 +24,8 @@ class DisplayNames:
         self._names_differ = self._has_siblings and len({frame.name for frame in frames}) > 1
         self._single_label = single_label_of(frames) if are_related else None
         self._are_related = are_related
-        self._positions: dict[int, dict[str, list[Column]]] = {}
+        # The columns with each name, by the id of their frame.
+        self._columns_by_name: dict[int, dict[str, list[Column]]] = {}
 
     def of(self, column: Column, frame: DataFrame) -> str:
         """Return the display name of a column of a frame."""
@@ -54,12 +55,12 @@ class DisplayNames:
 
     def unique_name(self, column: Column, frame: DataFrame) -> str:
         """Return the name of a column, with its number among the columns of the frame that have the same name."""
-        by_name = self._positions.get(id(frame))
+        by_name = self._columns_by_name.get(id(frame))
         if by_name is None:
             by_name = {}
             for frame_column in frame.columns:
                 by_name.setdefault(frame_column.name, []).append(frame_column)
-            self._positions[id(frame)] = by_name
+            self._columns_by_name[id(frame)] = by_name
         namesakes = by_name.get(column.name, [])
         if len(namesakes) <= 1 and column in namesakes:
             return column.name

@@ -76,6 +76,6 @@ def rename(frames: Frames, options: Mapping[str, Any], _context: Context) -> Fra
 
     def renamed(column: Column, frame: DataFrame) -> Column:
         new_name = string_of(new_names.get(names.of(column, frame)))
-        return column.named(new_name) if new_name else column
+        return column.with_display_name(new_name) if new_name else column
 
     return [frame.with_columns([renamed(column, frame) for column in frame.columns]) for frame in frames]

@@ -33,11 +33,13 @@ def regression(frames: Frames, options: Mapping[str, Any], context: Context) -> 
     count = _integer_option(options, "predictionCount", 1, context.limits.transformation_cells)
     degree = 1 if model == "linear" else _integer_option(options, "degree", 0, _MAX_DEGREE)
     context.check_cells(count, 2)
-    pairs = [(float_of(left), float_of(right)) for left, right in zip(x.values, y.values, strict=True) if not is_missing(left)]
-    low, high = (min(left for left, _ in pairs), max(left for left, _ in pairs)) if pairs else (math.nan, math.nan)
+    rows = zip(x.values, y.values, strict=True)
+    pairs = [(float_of(x_value), float_of(y_value)) for x_value, y_value in rows if not is_missing(x_value)]
+    x_values = [x_value for x_value, _ in pairs]
+    low, high = (min(x_values), max(x_values)) if x_values else (math.nan, math.nan)
     # Times are counted from the first one, because powers of milliseconds since 1970 are not exact.
     origin = low if x.type is CellType.TIME else 0.0
-    points = [(left - origin, right) for left, right in pairs if not math.isnan(right)]
+    points = [(x_value - origin, y_value) for x_value, y_value in pairs if not math.isnan(y_value)]
     step = (high - low) / count
     positions = [*(index * step + low for index in range(count - 1)), high]
     curve = _curve(np.array(points, dtype=np.float64).reshape(-1, 2), degree)

@@ -18,6 +18,6 @@ def rename_by_regex(frames: Frames, options: Mapping[str, Any], context: Context
     def renamed(column: Column, frame: DataFrame) -> Column:
         context.step()
         name = names.of(column, frame)
-        return column.named(pattern.replaced(name, replacement)) if pattern.search(name) else column
+        return column.with_display_name(pattern.replaced(name, replacement)) if pattern.search(name) else column
 
     return [frame.with_columns([renamed(column, frame) for column in frame.columns]) for frame in frames]

@@ -24,11 +24,11 @@ def _fields(frame: DataFrame, options: Any, context: Context) -> DataFrame:
     columns = []
     for row in range(frame.row_count):
 
-        def cell(column: ColumnMapping, row: int = row) -> Any:
-            return column.column.values[row]
+        def cell(mapped: ColumnMapping, row: int = row) -> Any:
+            return mapped.column.values[row]
 
         labels = dict(names.labels or {})
-        labels |= {column.name: cell(column) for column in mapping.columns if column.key == LABEL_KEY and not is_missing(cell(column))}
+        labels |= {mapped.name: cell(mapped) for mapped in mapping.columns if mapped.key == LABEL_KEY and not is_missing(cell(mapped))}
         columns.append(Column(text_of(names.values[row]), values.type, [values.values[row]], labels, config_of(mapping, cell)))
         context.step(len(mapping.columns))
     return DataFrame(columns, 1)

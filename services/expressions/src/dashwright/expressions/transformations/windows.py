@@ -42,7 +42,7 @@ def _trailing_means(values: Cells, size: int) -> Iterator[float]:
     for row, value in enumerate(values):
         if not is_missing(value):
             total, count = total + value, count + 1
-            if row > size - 1 and not is_missing(oldest := values[row - size]):
+            if row >= size and not is_missing(oldest := values[row - size]):
                 total, count = total - oldest, count - 1
         yield total / count if count else 0
 

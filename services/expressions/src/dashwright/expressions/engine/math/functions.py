@@ -43,6 +43,7 @@ def _round(cells: Cells) -> Floats:
 
 
 def _nan_where_null(cells: Cells, mask: Mask) -> Floats:
+    """Return 1 where the mask is True, else 0, but NaN where the cells are null."""
     return np.where(cells.null_mask(), np.nan, mask.astype(np.float64))
 
 

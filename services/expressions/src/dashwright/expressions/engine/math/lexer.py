@@ -26,6 +26,7 @@ def parse_error(message: str, source: str, position: int) -> BadRequest:
     )
 
 
+#: The number of characters after which a displayed token is cut.
 _MAX_DISPLAYED_LENGTH = 10
 
 

@@ -68,7 +68,7 @@ def read_time(seconds: msgspec.Raw) -> Times:
 
 
 def _chunks(counts: Sequence[int]) -> Iterator[range]:
-    """Yield ranges of consecutive series with equal numbers of points."""
+    """Yield ranges of consecutive series with equal numbers of points, together at most about ``_CHUNK_POINTS``."""
     start = 0
     for index, count in enumerate(counts):
         if count != counts[start] or (index - start) * count >= _CHUNK_POINTS:

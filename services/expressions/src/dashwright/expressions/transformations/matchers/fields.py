@@ -152,8 +152,10 @@ def _holds(left: Any, operator: str, right: Any) -> bool:
     if (is_missing(left) or is_missing(right)) and operator in ("gte", "lte"):
         operator = "eq"
     left, right = ("null" if is_missing(value) else value for value in (left, right))
-    if operator in ("eq", "neq"):
-        return (text_of(left) == text_of(right)) is (operator == "eq")
+    if operator == "eq":
+        return text_of(left) == text_of(right)
+    if operator == "neq":
+        return text_of(left) != text_of(right)
     order = compare(left, right)
     return {"gt": order > 0, "gte": order >= 0, "lt": order < 0, "lte": order <= 0}.get(operator, False)
 
