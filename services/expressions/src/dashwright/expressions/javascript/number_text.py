@@ -11,8 +11,10 @@ _MIN_PLAIN_POWER: Final = -7
 
 def shortest_text(value: float) -> str:
     """Return the shortest text that reads as the same number, such as *0.1*, *1e+21* or *Infinity*."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
     if not value:
         return "0"
     sign, digit_tuple, exponent = Decimal(repr(float(value))).normalize().as_tuple()

@@ -61,7 +61,10 @@ def _array(buffer: memoryview, dtype: Any, row_count: int) -> NDArray[Any]:
 def _without_null_content(values: NDArray[Any], nulls: Mask, field_type: FieldType) -> NDArray[Any]:
     """Return the values with a constant in the slots of nulls, whose content is undefined."""
     values = values.copy()
-    values[nulls] = None if field_type is FieldType.STRING else np.nan if field_type.is_float else 0
+    if field_type is FieldType.STRING:
+        values[nulls] = None
+    else:
+        values[nulls] = np.nan if field_type.is_float else 0
     return values
 
 

@@ -45,8 +45,10 @@ def type_of(node: exp.Expr) -> SqlType:
             return SqlType.NULL
         case exp.Boolean():
             return SqlType.BOOLEAN
+        case exp.Literal() if node.is_string:
+            return SqlType.STRING
         case exp.Literal():
-            return SqlType.STRING if node.is_string else SqlType.INTEGER if node.is_int else SqlType.NUMBER
+            return SqlType.INTEGER if node.is_int else SqlType.NUMBER
     return SqlType.UNKNOWN
 
 

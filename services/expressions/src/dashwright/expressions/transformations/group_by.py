@@ -78,11 +78,18 @@ def aggregated(column: Column, namesakes: Mapping[str, Sequence[Column]], aggreg
     name = bare_display_name(column)
     columns = namesakes[name]
     calculations = known_calculations([aggregation])
-    values = [
-        columns[0].with_values([namesake.values[row] for row in rows for namesake in columns]).reduced(calculations[0])
-        if calculations
-        else UNDEFINED
-        for rows in groups
-    ]
-    type_ = CellType.NUMBER if aggregation in _COUNTS else CellType.BOOLEAN if aggregation in _FLAGS else column.type
-    return Column(f"{name} ({aggregation})", type_, values)
+
+    def result_of(rows: Sequence[int]) -> Any:
+        # As in Grafana, the result of an unknown calculation is undefined.
+        if not calculations:
+            return UNDEFINED
+        values = [namesake.values[row] for row in rows for namesake in columns]
+        return columns[0].with_values(values).reduced(calculations[0])
+
+    return Column(f"{name} ({aggregation})", _type_of_results(aggregation, column), [result_of(rows) for rows in groups])
+
+
+def _type_of_results(aggregation: str, column: Column) -> CellType:
+    if aggregation in _COUNTS:
+        return CellType.NUMBER
+    return CellType.BOOLEAN if aggregation in _FLAGS else column.type

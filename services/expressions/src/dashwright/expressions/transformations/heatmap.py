@@ -62,7 +62,7 @@ def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Fra
         return frames
     rows = object_of(options.get("yBuckets"))
     scale = object_of(rows.get("scale"))
-    base = (10 if number_of(scale.get("log")) == 10 else 2) if scale.get("type") == "log" else None
+    base = _base_of(scale)
     if base and (points[:, 1] <= 0).any():
         raise BadRequest("a logarithmic scale has only positive values; remove the others, or use a linear scale")
     heights = np.log(points[:, 1]) / math.log(base) if base else points[:, 1]
@@ -81,6 +81,13 @@ def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Fra
     ]
     result = DataFrame(columns, len(lefts), name, meta={"type": "heatmap-cells"})
     return [result, *frames] if is_true(options.get("keepOriginalData")) else [result]
+
+
+def _base_of(scale: Mapping[str, Any]) -> int | None:
+    """Return the base of a logarithmic scale, 2 or 10; None for any other scale."""
+    if scale.get("type") != "log":
+        return None
+    return 10 if number_of(scale.get("log")) == 10 else 2
 
 
 def _numbers(frame: DataFrame) -> list[Column]:

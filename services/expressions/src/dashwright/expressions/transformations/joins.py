@@ -184,7 +184,7 @@ def _pairs(left: Cells, right: Cells, context: Context, columns: int, *, is_oute
     rows_by_key: dict[str, list[int]] = {}
     for row, value in enumerate(right):
         rows_by_key.setdefault(text_of(value), []).append(row)
-    matched = [(row, rows_by_key.get(text_of(value), []) if not is_missing(value) else []) for row, value in enumerate(left)]
+    matched = [(row, [] if is_missing(value) else rows_by_key.get(text_of(value), [])) for row, value in enumerate(left)]
     context.check_cells(sum(len(partners) for _, partners in matched) + (len(left) + len(right) if is_outer else 0), columns)
     pairs: list[tuple[int | None, int | None]] = [(row, partner) for row, partners in matched for partner in partners]
     if is_outer:

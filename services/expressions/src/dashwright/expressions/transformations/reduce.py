@@ -90,6 +90,13 @@ def _reduced_columns(frames: Frames, matches: FieldMatcher, calculations: Sequen
 
 
 def _reduced(column: Column, calculation: Calculation, count: int) -> Column:
+    """Return the column with a result as its only value. With a ``count`` of several calculations, a label names the calculation."""
     labels = {**(column.labels or {}), **({"reducer": calculation.name} if count > 1 else {})}
-    type_ = CellType.OTHER if calculation.id in _LISTS else column.type if calculation.id in _CHOICES else CellType.NUMBER
+    type_ = _type_of_result(calculation, column)
     return replace(column, labels=labels, type=type_, source=[column.reduced(calculation)], known_name=None)
+
+
+def _type_of_result(calculation: Calculation, column: Column) -> CellType:
+    if calculation.id in _LISTS:
+        return CellType.OTHER
+    return column.type if calculation.id in _CHOICES else CellType.NUMBER

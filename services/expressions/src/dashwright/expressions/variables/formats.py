@@ -97,7 +97,7 @@ def _custom_query_parameter(value: Value, context: FormatContext) -> str:
 def _date(value: Value, context: FormatContext) -> str:
     """Return milliseconds as a date: in ISO 8601, in seconds, or in a format of Moment.js; ``NaN`` for any other value."""
     try:
-        milliseconds = int(value.first) if not value.is_list else None
+        milliseconds = None if value.is_list else int(value.first)
     except ValueError:
         milliseconds = None
     time = None if milliseconds is None else local_time(milliseconds, context.zone)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dashwright.common.conversion import choices
 from dashwright.common.errors import NotFound
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import list_of, object_of, string_of
 from dashwright.common.models.data_source_types import PROMETHEUS, TESTDATA
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.javascript.patterns import TextPattern
@@ -153,7 +153,7 @@ async def _group_by(definition: Definition, context: KindContext) -> ResolvedVar
     if context.from_url is not None:
         return ResolvedVariable(select(multi, (), context.from_url))
     saved = definition.current.get("value")
-    values = [saved] if isinstance(saved, str) else saved if isinstance(saved, list) else []
+    values = [saved] if isinstance(saved, str) else list_of(saved)
     return ResolvedVariable(select(multi, [], [text_of(value) for value in values]))
 
 

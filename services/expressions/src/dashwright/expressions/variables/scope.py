@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any, Final
 
+from dashwright.common.json_shapes import list_of
 from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.formats import DEFAULT, format_value
 from dashwright.expressions.variables.values import Value
@@ -104,6 +105,6 @@ def names_in(value: Any, depth: int = 0) -> Iterator[str]:
         if len(value) <= _MAX_LENGTH and ("$" in value or "[[" in value):
             yield from map(_name_in, _REFERENCE.finditer(value))
     elif depth <= _MAX_DEPTH:
-        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        items = value.values() if isinstance(value, dict) else list_of(value)
         for item in items:
             yield from names_in(item, depth + 1)

@@ -57,9 +57,15 @@ class Value:
             return repr(self.first[:_MAX_QUOTED])
         return f"one of {len(self.values)} values" if self.values else "no value"
 
+    @property
+    def _json_value(self) -> Any:
+        if self.document is not None:
+            return self.document
+        return list(self.values) if self.is_list else self.first
+
     def at(self, path: str) -> "Value":
         """Return the part of the value at a path, such as ``0`` or ``labels.job``; empty if the value has no such part."""
-        part: Any = self.document if self.document is not None else list(self.values) if self.is_list else self.first
+        part = self._json_value
         for step in path.split("."):
             if isinstance(part, Mapping):
                 part = part.get(step)
