@@ -78,6 +78,7 @@ def _long(frame: DataFrame, context: Context) -> DataFrame | None:
         elif column is not times and value_types.setdefault(column.name, column.type) is column.type:
             key = "undefined" if column.labels is None else str(json_text(dict(column.labels)))
             columns_by_labels.setdefault(key, []).append(column)
+    # The columns of each label set. As in Grafana, label sets are sorted by their JSON.
     label_sets = [columns_by_labels[key] for key in sorted(columns_by_labels)]
     label_names = {name for columns in label_sets for column in columns for name in column.labels or ()}
     context.check_cells(frame.row_count * len(label_sets), 1 + len(value_types) + len(factors) + len(label_names))

@@ -58,13 +58,10 @@ def _filtered(expr: str, matchers: str) -> Iterator[str]:
         index += 1
         if kind == "name" and text.lower() in _GROUPINGS:
             yield text
-            # The labels in parentheses are unchanged, because they look like metrics.
-            following = _next(tokens, index)
-            while following == "(" and index < len(tokens):
-                yield tokens[index][1]
-                index += 1
-                if tokens[index - 1][1] == ")":
-                    break
+            if _next(tokens, index) == "(":
+                # The labels in parentheses are unchanged, because they look like metrics.
+                labels, index = _through_parenthesis(tokens, index)
+                yield labels
         elif kind == "open":
             content, index = _braces(tokens, index)
             separator = "" if not content.strip() or content.rstrip().endswith(",") else ","
@@ -88,6 +85,12 @@ def _is_metric(name: str, following: str) -> bool:
 def _next(tokens: Sequence[tuple[str | None, str]], index: int) -> str:
     """Return the next token that is neither space nor comment, or an empty string."""
     return next((text for kind, text in islice(tokens, index, index + _MAX_GAP) if kind not in ("space", "comment")), "")
+
+
+def _through_parenthesis(tokens: Sequence[tuple[str | None, str]], index: int) -> tuple[str, int]:
+    """Return the text through the next closing parenthesis, or to the end without one, and the index after it."""
+    last = next((position for position in range(index, len(tokens)) if tokens[position][1] == ")"), len(tokens) - 1)
+    return "".join(text for _, text in tokens[index : last + 1]), last + 1
 
 
 def _braces(tokens: Sequence[tuple[str | None, str]], index: int) -> tuple[str, int]:
