@@ -17,20 +17,31 @@ MAX_DETAILED_FILES: Final = 10
 """Limit on the files that are described panel by panel."""
 
 _SEPARATOR: Final = "\n\n"
+"""Empty line between two blocks of Markdown."""
+
+# The table of all files, with a row for each file.
 _MAX_ROWS: Final = 100
+_MAX_TABLE_CHARACTERS: Final = 20_000
+
+# The section of one file. Details are settings whose old and new values are shown.
+_MAX_SECTION_CHARACTERS: Final = 15_000
 _MAX_PANELS: Final = 30
 _MAX_MOVED_PANELS: Final = 10
 _MAX_DETAILS: Final = 20
 _MAX_RULES: Final = 10
 _MAX_PROBLEMS: Final = 5
-_MAX_TABLE_CHARACTERS: Final = 20_000
-_MAX_SECTION_CHARACTERS: Final = 15_000
+
+# Single texts.
 _MAX_TITLE_CHARACTERS: Final = 120
 _MAX_PATH_CHARACTERS: Final = 200
 _MAX_PROBLEM_CHARACTERS: Final = 500
 _MAX_DIFF_CHARACTERS: Final = 400
 _MAX_INLINE_CHARACTERS: Final = 60
+"""Limit on the characters of a value or name inside a line. A longer value is shown in a diff block."""
+
 _MAX_STATUS_CHARACTERS: Final = 140
+"""Limit of GitHub on the description of a commit status."""
+
 _RESERVED_CHARACTERS: Final = 200
 """Characters for line feeds and for the last line, which counts omitted files."""
 
@@ -101,45 +112,49 @@ def status_text(report: Report) -> str:
         return _one_line(f"nothing could be stored: {report.problems[0]}")
     counts = Counter(file.action for file in report.files)
     clauses = [f"{counts[action]} {word}" for action, word in _PAST_PARTICIPLES.items() if counts[action]]
-    broken = sum(file.is_broken and file.action is not PlannedAction.REFUSE for file in report.files)
-    clauses += [f"{broken} with problems"] if broken else []
+    # Refused files are broken, too, but the first clauses count them already.
+    broken_count = sum(file.is_broken and file.action is not PlannedAction.REFUSE for file in report.files)
+    clauses += [f"{broken_count} with problems"] if broken_count else []
     clauses += [f"{report.skipped_count} not reviewed"] if report.skipped_count else []
     return _one_line(", ".join(clauses) or "no dashboard changes")
 
 
 def comment_text(report: Report) -> str:
-    """Return the comment as Markdown of at most MAX_COMMENT_CHARACTERS characters. Files beyond that are counted."""
+    """Return the comment as Markdown of at most MAX_COMMENT_CHARACTERS characters. Its last line counts the files that do not fit."""
     blocks = [f"## What changes in {plain(report.repository, _MAX_TITLE_CHARACTERS)}", _summary(report)]
     blocks += [f"- {plain(problem, _MAX_PROBLEM_CHARACTERS)}" for problem in report.problems[:_MAX_PROBLEMS]]
     if report.files:
         blocks.append(_table(report.files))
-    size, described_count = sum(map(len, blocks)) + _RESERVED_CHARACTERS, 0
-    detailed = [file for file in report.files if _has_details(file)]
-    for file in detailed[:MAX_DETAILED_FILES]:
+    size = sum(map(len, blocks)) + _RESERVED_CHARACTERS
+    described_count = 0
+    files_with_sections = [file for file in report.files if _has_section(file)]
+    for file in files_with_sections[:MAX_DETAILED_FILES]:
         section = _section(file)
         if size + len(section) > MAX_COMMENT_CHARACTERS:
             break
         blocks.append(section)
         size += len(section) + len(_SEPARATOR)
         described_count += 1
-    if omitted_count := len(detailed) - described_count + report.skipped_count:
+    if omitted_count := len(files_with_sections) - described_count + report.skipped_count:
         blocks.append(f"and {omitted_count} more files")
     return _SEPARATOR.join(blocks) + "\n"
 
 
 def _summary(report: Report) -> str:
+    """Return the sentence below the heading. If it ends in "because", the list of problems follows it."""
     commit_prefix = f"As of {code(report.commit[:10])}: " if report.commit else ""
     if report.problems:
         return f"{commit_prefix}**nothing could be stored**, because"
     return commit_prefix + status_text(report) + "."
 
 
-def _has_details(file: FileReport) -> bool:
+def _has_section(file: FileReport) -> bool:
     """Return whether a file has a section of its own. A row of the table is enough for a directory."""
     return file.is_broken or not file.path.endswith("/")
 
 
 def _table(files: Sequence[FileReport]) -> str:
+    """Return the table with a row for each file. If not all files fit, the last row counts the others."""
     rows = ["| File | Title | Action | What changes |", "| --- | --- | --- | --- |"]
     size = 0
     for index, file in enumerate(files):
@@ -159,6 +174,7 @@ def _table(files: Sequence[FileReport]) -> str:
 
 
 def _change_counts(file: FileReport) -> str:
+    """Return the last cell of a file's row, such as ``settings, 2 panels changed, 1 problem``."""
     clauses = []
     if file.comparison is not None and file.action is PlannedAction.UPDATE:
         counts = [(file.comparison.count(action), action) for action in PanelAction]
@@ -173,7 +189,7 @@ def _change_counts(file: FileReport) -> str:
 
 
 def _section(file: FileReport) -> str:
-    """Return the section of a file. Blocks beyond the limit of characters are counted, and no block is cut."""
+    """Return the section of a file. If not all blocks fit, the last line counts the others: a cut block may be invalid Markdown."""
     included_blocks, size = [], 0
     blocks = list(_blocks(file))
     for index, block in enumerate(blocks):
@@ -186,6 +202,7 @@ def _section(file: FileReport) -> str:
 
 
 def _blocks(file: FileReport) -> Iterator[str]:
+    """Yield the paragraphs, tables and lists of a file's section as Markdown, the heading first."""
     path = plain(file.path, _MAX_PATH_CHARACTERS)
     if file.pictures is not None:
         yield f"### Side by Side Comparison of {path}"
@@ -208,6 +225,7 @@ def _blocks(file: FileReport) -> Iterator[str]:
 
 
 def _changes(comparison: Comparison, *, is_new: bool) -> Iterator[str]:
+    """Yield the blocks about changed settings and panels. Of a new dashboard only the panels are described."""
     if not (comparison.details or comparison.other_names or comparison.panels):
         yield "No panel and no setting changes."
         return
@@ -216,7 +234,10 @@ def _changes(comparison: Comparison, *, is_new: bool) -> Iterator[str]:
     displayed_panels = [panel for panel in comparison.panels if panel.action is not PanelAction.MOVED]
     for panel in displayed_panels[:_MAX_PANELS]:
         name = f"Panel {plain(panel.title or panel.id, _MAX_TITLE_CHARACTERS)} {panel.action.value}"
-        yield from _details(name, panel.details, panel.other_names) if panel.action is not PanelAction.REMOVED else [f"**{name}**"]
+        if panel.action is PanelAction.REMOVED:
+            yield f"**{name}**"
+        else:
+            yield from _details(name, panel.details, panel.other_names)
     if len(displayed_panels) > _MAX_PANELS:
         yield f"and {len(displayed_panels) - _MAX_PANELS} more panels"
     if moved_panels := [panel for panel in comparison.panels if panel.action is PanelAction.MOVED]:
@@ -229,6 +250,10 @@ def _joined_titles(panels: Sequence[PanelChange]) -> str:
 
 
 def _details(name: str, details: Sequence[Detail], other_names: Sequence[str]) -> Iterator[str]:
+    """Yield a heading and the changed settings below it; nothing without changed settings.
+
+    The values of ``details`` are shown before and after the change. Of the settings in ``other_names``, only the names are shown.
+    """
     if not details and not other_names:
         return
     yield f"**{name}**"
@@ -242,6 +267,7 @@ def _details(name: str, details: Sequence[Detail], other_names: Sequence[str]) -
 
 
 def _detail(detail: Detail) -> str:
+    """Return the list item of a changed setting: its two values in one line if they are short, else a diff block."""
     name = plain(detail.name, _MAX_INLINE_CHARACTERS)
     if all(len(value) <= _MAX_INLINE_CHARACTERS and "\n" not in value for value in (detail.before, detail.after)):
         before, after = (code(value) if value.strip() else "nothing" for value in (detail.before, detail.after))
@@ -250,7 +276,7 @@ def _detail(detail: Detail) -> str:
 
 
 def _lint_lines(issues: Sequence[Issue]) -> Iterator[str]:
-    """Yield a line for each rule, with the first issue that it found."""
+    """Yield a line for each rule, with its first issue and the number of its other issues."""
     groups: dict[tuple[str, str], list[Issue]] = {}
     for issue in issues:
         groups.setdefault((issue.severity.value, issue.rule), []).append(issue)

@@ -16,13 +16,13 @@ MAX_EDITS: Final = 1000
 """Limit on the files of one change."""
 
 MAX_EDIT_BYTES: Final = 64 * 1024 * 1024
-"""Limit on the bytes of the files that one change moves: all of these files are in memory together."""
+"""Limit on the bytes of all files that move in one change, which are in memory together."""
 
 
 def check_edits(edits: Sequence[Edit], *, max_file_bytes: int, max_total_bytes: int) -> None:
-    """Check all edits of a change. Raises BadRequest for paths that leave the repository or occur twice, and TooLarge.
+    """Check all edits of a change. ``max_file_bytes`` is the limit for one file and ``max_total_bytes`` for all, in bytes.
 
-    ``max_file_bytes`` is the limit for one file and ``max_total_bytes`` for all, in bytes.
+    Raises BadRequest without an edit, and for paths that leave the repository or occur twice. Raises TooLarge for too many files or bytes.
     """
     if not edits:
         raise BadRequest("the change contains no file: name at least one")
@@ -58,15 +58,17 @@ def check_file_path(path: str) -> None:
 
 
 def _is_valid_name(name: str) -> bool:
-    """Return whether a file or directory may have a name.
+    """Return whether a file or directory may have this name.
 
     Some file systems ignore case and invisible characters, so other spellings of ``.git`` also lead to the directory of git.
     """
-    visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    # Cf: marks without a glyph, such as the zero-width joiner.
+    visible_name = "".join(character for character in name if unicodedata.category(character) != "Cf")
     # On Windows ``name:stream`` is a stream of the file ``name``, and ``git~1`` is a short name of ``.git``.
-    folded_name = visible.partition(":")[0].rstrip(" .").casefold()
+    folded_name = visible_name.partition(":")[0].rstrip(" .").casefold()
     if name in (".", "..") or folded_name in (".git", "git~1") or "\\" in name:
         return False
+    # Cc: control characters; Cs: surrogates, which UTF-8 cannot encode.
     return len(name.encode(errors="surrogatepass")) <= _MAX_NAME_BYTES and not any(
         unicodedata.category(character) in ("Cc", "Cs") for character in name
     )

@@ -21,6 +21,8 @@ from dashwright.jobs_worker.domain.files.content import file_annotations, file_l
 from dashwright.jobs_worker.domain.objects import GitIdentity, Key
 
 _NON_WORD_CHARACTERS: Final = re.compile(r"[\W_]+")
+"""Characters that are neither letters nor digits, of any script."""
+
 _FORBIDDEN_CHARACTERS: Final = frozenset('/\\<>:"|?*%')
 """Characters that some systems forbid in file names, and ``%``, which encodes other characters."""
 
@@ -28,6 +30,7 @@ _MAX_TITLE_BYTES: Final = 120
 """Limit on the bytes of a title in a name. With a distinguishing suffix the name fits into the 255 bytes of file systems."""
 
 _MAX_SUFFIX_CHARACTERS: Final = 100
+"""Limit on the characters of an object's name that distinguishes a file name. The digest of a longer name is used instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +41,16 @@ class ExportItem:
     uid: str
     generation: int
     title: str
-    #: Empty at the root.
+    #: Name of the folder that contains the object, empty at the root.
     folder: str
-    #: ``True`` for a managed folder. It is listed for its directory, but not exported; other managed objects are not listed.
+    #: ``True`` for a managed folder. It is not exported, but exported objects may be in its directory. Other managed objects have no item.
     is_managed: bool = False
     #: Description of a folder.
     description: str | None = None
 
     def name_in_file(self, *, with_names: bool) -> str:
-        """Return the name that the object's file contains, or an empty string. Dashboards refer to a library panel by its name."""
+        """Return the name that the object's file contains, or an empty string if the path of the file is enough to identify the object."""
+        # Dashboards refer to a library panel by its name, so its file always has the name.
         return self.key.name if with_names or self.key.resource == LIBRARY_PANEL.plural else ""
 
 
@@ -66,6 +70,7 @@ class HistoryVersion:
     annotations: Mapping[str, str]
     author: GitIdentity
     created_at: datetime
+    #: Message of the author, may be empty.
     message: str
 
     def content(self, name: str, *, max_file_bytes: int) -> bytes:
@@ -81,7 +86,8 @@ class HistoryVersion:
             metadata |= {key: value for key, value in members if value}
         kind = kind_of_plural(self.resource)
         # Grafana reads a kind without conversion in its oldest version only.
-        version = self.stored_version if kind.versioning else kind.versions[-1]
+        oldest_version = kind.versions[-1]
+        version = self.stored_version if kind.versioning else oldest_version
         tree: dict[str, Any] = {"apiVersion": kind.api_version(version), "kind": kind.kind}
         tree |= {"metadata": metadata} if metadata else {}
         return format_content({**tree, "spec": file_spec(kind.kind, read_json(self.spec))}, max_file_bytes=max_file_bytes)
@@ -110,6 +116,7 @@ class Directories:
 
     If two folders have the same parent and title, the directory of the older folder is named by the title alone. The directory of the
     newer folder is named by the title and the name of that folder. ``folders`` are all folders of an organization, the oldest first.
+    ``prefix`` is the directory of the repository that contains all of them, without a slash at the end; empty for the root.
     """
 
     def __init__(self, folders: Sequence[ExportItem], prefix: str) -> None:
@@ -130,7 +137,7 @@ class Directories:
                 pending_parents.append(name)
 
     def path(self, folder: str) -> str | None:
-        """Return the directory of a folder; None for an unknown one."""
+        """Return the directory of a folder; None for an unknown folder."""
         return self._paths.get(folder)
 
     def depth(self, folder: str) -> int:
@@ -153,14 +160,14 @@ def candidate_paths(item: ExportItem, directory: str) -> Iterator[str]:
 
 
 def slug(title: str) -> str:
-    """Return the words of a title in lowercase, joined by hyphens; empty if the title has no letters and digits (of any script)."""
+    """Return the words of a title in lowercase, joined by hyphens; empty if the title has neither letters nor digits of any script."""
     return _truncate_bytes(_NON_WORD_CHARACTERS.sub("-", unicodedata.normalize("NFKC", title).lower())).strip("-")
 
 
 def path_fault(path: str, *, max_folder_depth: int, selection: Selection = ALL_FILES) -> str:
-    """Return why a file cannot be at a path or be synced from there; an empty string if it can.
+    """Return why a file cannot be written at a path or not be synced from it; an empty string if both are possible.
 
-    ``max_folder_depth`` is the limit of directory levels.
+    ``max_folder_depth`` is the limit of directory levels. ``selection`` are the files that the repository syncs.
     """
     try:
         paths.check_path(path)
@@ -173,9 +180,9 @@ def path_fault(path: str, *, max_folder_depth: int, selection: Selection = ALL_F
 
 
 def may_replace(body: bytes, key: Key) -> bool:
-    """Return whether an existing file belongs to an object: it names the object, or may be an earlier export without a name.
+    """Return whether an export may replace an existing file: the file names the object, or may be an earlier export of it without a name.
 
-    Earlier exports are resources without metadata. Any other file without a name was written by a user, and its path names its object.
+    Earlier exports without a name are resources without metadata. Other files without a name are a user's: the path names their object.
     """
     try:
         tree = read_json(decode_text(body))
@@ -218,7 +225,7 @@ def _claim_name(used_names: set[str], name: str) -> bool:
 
 
 def _distinct_names(stem: str, name: str) -> Iterator[str]:
-    """Yield names for an object by preference. Each is less likely than the previous one to be the name of another object."""
+    """Yield file names for an object, the shortest first. A longer one is less likely to be the file name of another object, too."""
     digest = hashlib.sha256(name.encode()).hexdigest()
     yield stem
     if len(name) <= _MAX_SUFFIX_CHARACTERS:

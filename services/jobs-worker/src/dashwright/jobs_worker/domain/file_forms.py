@@ -34,9 +34,9 @@ def decode_text(body: bytes) -> str:
 
 
 def check_namespace(namespace_of_file: str | None, namespace: str) -> None:
-    """Raise Invalid if a file is of another namespace of a server like this one.
+    """Raise Invalid if a file names another namespace than ``namespace``, into which the repository writes.
 
-    The namespaces of Grafana Cloud (``stacks-N``) do not exist here. Files that were saved there have them, and may be synced.
+    Namespaces of Grafana Cloud (``stacks-N``) are accepted: dashboards that were saved there name them.
     """
     if namespace_of_file and namespace_of_file != namespace and not _CLOUD_NAMESPACE.fullmatch(namespace_of_file):
         raise Invalid(

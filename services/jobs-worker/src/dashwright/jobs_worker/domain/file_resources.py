@@ -55,7 +55,7 @@ def read_resources(reader: ResourceReader, path: str, body: bytes) -> FileResour
 
 
 def documents_of(reader: ResourceReader, path: str, body: bytes) -> tuple[str, Sequence[YamlDocument]]:
-    """Return the text of a file and its documents; no documents for JSON. Raises Invalid or TooLarge."""
+    """Return the text of a YAML file and its documents. For JSON, both are empty. Raises Invalid or TooLarge."""
     check_size(len(body), reader.max_file_bytes)
     if path.endswith(".json"):
         return "", ()
@@ -78,11 +78,15 @@ def document_of(reader: ResourceReader, path: str, body: bytes, key: Key) -> tup
         except DashwrightError as fault:
             if fault.is_server_error:
                 raise
+            # An invalid document cannot be the stored object.
     raise Invalid(f"none of the documents of {path} is {key.name!r}: sync the repository, then read the object again and repeat the change")
 
 
 def _read_document(reader: ResourceReader, path: str, text: str, document: YamlDocument, *, names_lines: bool) -> Resource:
-    """Return the resource of a document. With ``names_lines``, errors name the lines of the file, not of the document."""
+    """Return the resource of a document, which must name its object. With ``names_lines``, errors name lines of the file.
+
+    Without, errors name lines of the document. Raises the errors of ``ResourceReader.read``.
+    """
     named_reader = replace(reader, needs_names=True)
     try:
         return named_reader.read_text(path, document.content(text))
@@ -91,7 +95,7 @@ def _read_document(reader: ResourceReader, path: str, text: str, document: YamlD
     except Invalid:
         if not names_lines:
             raise
-        # Only few documents are read again: the empty lines before all documents together may be many times the text.
+        # The padding of a late document is almost as long as the file, so callers let only a few documents be read again.
         return named_reader.read_text(path, document.padded_content(text))
 
 

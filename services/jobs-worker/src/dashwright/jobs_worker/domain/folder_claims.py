@@ -12,7 +12,7 @@ from dashwright.jobs_worker.domain.objects import ManagedObject
 
 @dataclass(slots=True)
 class DecidedClaims:
-    """The result of all claims."""
+    """The decisions on all claims."""
 
     #: Names of folders by directory.
     names: dict[str, str] = field(default_factory=dict)
@@ -43,6 +43,7 @@ def decide_claims(
             decided.refusals |= dict.fromkeys(directories, reason)
             continue
         holder = holders.get(name, directories[0])
+        # A holder without a valid file does not claim the name, but prevents other directories from getting it.
         if holder in directories:
             decided.names[holder] = name
         decided.refusals |= {directory: _used_elsewhere(name) for directory in directories if directory != holder}
@@ -63,7 +64,11 @@ def _holders(folder_files: FolderFiles, stored_folders: Sequence[ManagedObject],
     for item in stored_folders:
         directory, name = item.directory, item.key.name
         file = folder_files.files.get(directory)
-        keeps_name = file.name == name if file is not None else directory in folder_files.faults or not item.checksum
+        if file is not None:
+            keeps_name = file.name == name
+        else:
+            never_had_file = not item.checksum
+            keeps_name = never_had_file or directory in folder_files.faults
         if directory in present_directories and keeps_name:
             holders[name] = directory
     return holders

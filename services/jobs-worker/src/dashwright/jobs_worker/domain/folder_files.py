@@ -71,6 +71,7 @@ def read_folder_files(entries: Sequence[Entry], read_file: Callable[[str], File]
                 raise Invalid(entry.fault)
             paths.check_depth(entry.path, max_folder_depth)
             file = read_file(entry.path)
+            # A larger file is refused and not kept, so it must not use up the limit on all files.
             total_bytes += min(len(file.body), MAX_FOLDER_FILE_BYTES)
             if total_bytes > MAX_TOTAL_BYTES:
                 raise TooLarge(f"the files of this name have more than {MAX_TOTAL_BYTES} bytes together: make them smaller")
@@ -105,6 +106,7 @@ def read_folder_file(body: bytes, namespace: str | None, *, checksum: str = "") 
     title = _string(spec, "title", "spec.title") or ""
     description = _string(spec, "description", "spec.description")
     check_strings([title, description or ""])
+    # The admission demands a title. A folder without a title in its file is titled like its directory, which needs no admission.
     draft = Draft(name, namespace or "", {"title": title.strip() or name}, {}, {}, version=FOLDER.version)
     if FOLDER.admit:
         FOLDER.admit(draft, AdmissionSettings())
@@ -112,6 +114,7 @@ def read_folder_file(body: bytes, namespace: str | None, *, checksum: str = "") 
 
 
 def _mapping(tree: Mapping[str, Any], field_name: str) -> Mapping[str, Any]:
+    """Return an object member, empty if it is missing or null. Raises Invalid for any other value."""
     value = tree.get(field_name)
     if value is not None and not isinstance(value, dict):
         raise Invalid(f"{field_name} must be an object")
@@ -119,6 +122,7 @@ def _mapping(tree: Mapping[str, Any], field_name: str) -> Mapping[str, Any]:
 
 
 def _string(tree: Mapping[str, Any], field_name: str, displayed_name: str) -> str | None:
+    """Return a string member, None if it is missing or null. Raises Invalid, with ``displayed_name``, for any other value."""
     value = tree.get(field_name)
     if value is not None and not isinstance(value, str):
         raise Invalid(f"{displayed_name} must be a string in quotes")

@@ -24,8 +24,7 @@ _Contents = Mapping[str, AbstractSet[_RelativeFile]]
 def stored_folders(managed: Iterable[ManagedObject]) -> list[ManagedObject]:
     """Return the folders of directories among stored objects, without the root folder.
 
-    If several folders come from one directory, the folder that is named by a ``_folder.json`` is the last one, so that it remains in a
-    dictionary by directory.
+    If several folders come from one directory, that which a ``_folder.json`` names comes last: a dictionary by directory then keeps it.
     """
     folders = [item for item in managed if item.key.group == FOLDER.group and item.path]
     return sorted(folders, key=lambda item: (item.checksum != "", item.key.name))
@@ -58,30 +57,32 @@ def folder_names(
     """Return the name of each directory's folder.
 
     ``existing_directories`` are those that ``present_directories`` returns. ``names_elsewhere`` are folder names of directories that are
-    not among ``entries``, and ``claimed_names`` those that ``_folder.json`` files have, by directory. If the folder of a directory moved
-    away and the directory exists again, ``commit`` makes the name of its new folder unique.
+    not among ``entries``. ``claimed_names`` are the names that directories get because of their ``_folder.json``, by directory.
+
+    If the folder of a directory moved away and the directory exists again, ``commit`` makes the name of its new folder unique.
     """
     folders = stored_folders(managed)
     directory_of_claim = {name: directory for directory, name in claimed_names.items()}
     names_before = {item.directory: item.key.name for item in folders}
+    # The former directory of each folder whose name another directory claims, by claiming directory.
     claimed_moves = {
         directory_of_claim[name]: directory
         for directory, name in names_before.items()
         if name in directory_of_claim and directory not in existing_directories
     }
     unclaimed_names = {directory: name for directory, name in names_before.items() if name not in directory_of_claim}
-    stored_names = {**unclaimed_names, **claimed_names}
-    removed_directories = stored_names.keys() - existing_directories
+    known_names = {**unclaimed_names, **claimed_names}
+    removed_directories = known_names.keys() - existing_directories
     stored_files = [(item.path, item.checksum) for item in managed if item.key.group != FOLDER.group]
     present_files = (
         (entry.path, entry.checksum) for entry in entries if entry.checksum and paths.is_resource(entry.path) and paths.is_valid(entry.path)
     )
-    # A moved directory keeps the folder, and with it the dashboards' links and the access rules.
+    # Moves are detected because a new folder would have no access rules, and links to the old folder would break.
     removed_contents = _contents(stored_files, removed_directories)
     # The files of all directories are read only if a directory can have moved.
-    new_contents = _contents(present_files, existing_directories - stored_names.keys()) if removed_contents else {}
+    new_contents = _contents(present_files, existing_directories - known_names.keys()) if removed_contents else {}
     moves = _moves(removed_contents, new_contents, claimed_moves)
-    names = stored_names | {new_directory: stored_names[former_directory] for new_directory, former_directory in moves.items()}
+    names = known_names | {new_directory: known_names[former_directory] for new_directory, former_directory in moves.items()}
     used_names = {*names_elsewhere, *names.values()}
     for directory in shallow_first(existing_directories - names.keys()):
         name, attempt = folder_name(repository, directory), 0
@@ -96,6 +97,7 @@ def folder_names(
 
 
 def _contents(files: Iterable[tuple[str, str]], directories: AbstractSet[str]) -> _Contents:
+    """Return the files below each of ``directories``. Each of ``files`` is a path and a checksum."""
     contents: defaultdict[str, set[_RelativeFile]] = defaultdict(set)
     for path, checksum in files:
         for directory in paths.directories(path):
@@ -105,15 +107,15 @@ def _contents(files: Iterable[tuple[str, str]], directories: AbstractSet[str]) -
 
 
 def _moves(removed_contents: _Contents, new_contents: _Contents, known_moves: Mapping[str, str]) -> dict[str, str]:
-    """Return the removed directory from which each new directory was moved, by new directory.
+    """Return the former directory of each moved directory, by new directory.
 
-    ``known_moves`` have the same form. They are not in the result, but the directories below them move along.
+    ``known_moves`` have the same form and are not in the result. Directories below a known move may move with it.
 
-    Candidates, in this order:
+    The former directory is the first of these that was removed:
 
     1. a directory with the same files;
     2. the directory of the same name below the former path of the directory above;
-    3. the removed directory of which the new one contains more than half of the files.
+    3. the directory with the most files in the new one, if these are more than half of its own files.
 
     Each removed directory is used once.
     """
@@ -150,7 +152,7 @@ def _moves(removed_contents: _Contents, new_contents: _Contents, known_moves: Ma
 def _majority_source(
     files: AbstractSet[_RelativeFile], unmatched: _Contents, directories_by_file: Mapping[_RelativeFile, Sequence[str]]
 ) -> str:
-    """Return the removed directory that had most of ``files``, if more than half of its own files are among them; else an empty string."""
+    """Return the removed directory with the most of ``files``, if these are more than half of its own files; else an empty string."""
     directories_of_files = (directories_by_file.get(file, ()) for file in files)
     counts = Counter(
         directory
@@ -160,4 +162,5 @@ def _majority_source(
         if directory in unmatched
     )
     candidates = [directory for directory, count in counts.items() if 2 * count > len(unmatched[directory])]
+    # Of directories with equally many common files, the one with the fewest other files resembles the new directory most.
     return min(candidates, key=lambda directory: (-counts[directory], len(unmatched[directory]), directory), default="")

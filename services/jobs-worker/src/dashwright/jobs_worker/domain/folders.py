@@ -28,7 +28,7 @@ class Folders:
     has_root_folder: bool
     #: Folder names by directory, without the root directory.
     names: Mapping[str, str] = field(default_factory=dict)
-    #: Contents of ``_folder.json`` files by directory. The directory need not have the folder name in its file.
+    #: Contents of ``_folder.json`` files by directory. The name in a file has no effect if another directory has that name.
     files: Mapping[str, FolderFile] = field(default_factory=dict)
 
     def name(self, directory: str) -> str:

@@ -12,7 +12,7 @@ from dashwright.jobs_worker.domain.objects import Document, Write
 from dashwright.jobs_worker.domain.ownership import SYSTEM_ANNOTATIONS
 
 MAX_COMPARED_BYTES: Final = 1024 * 1024
-"""Limit on the bytes of a body."""
+"""Limit on the bytes of a body that is compared."""
 
 MAX_COMPARED_ITEMS: Final = 20_000
 """Limit on the items of all lists of a body. Comparing that many different items takes seconds and cannot be interrupted."""
@@ -21,13 +21,14 @@ MAX_DIFF_BYTES: Final = 64 * 1024
 """Limit on the bytes of a patch."""
 
 _OMITTED_ANNOTATIONS: Final = (SYSTEM_ANNOTATIONS | {MESSAGE}) - {FOLDER_KEY}
+"""Annotations that are not compared. That of the folder is compared, because a move to another folder is a change for users."""
 
 
 def json_patch(stored_object: Document, desired: Write) -> tuple[list[dict[str, Any]], int]:
     """Return the JSON patch from ``stored_object`` to ``desired``, and the size of the patch in bytes.
 
-    Annotations that only name the manager and its file are left out. Raises TooLarge for bodies that are too large to compare and for
-    a patch of more than MAX_DIFF_BYTES.
+    Annotations that only the store or the sync sets are left out, except the folder. Raises TooLarge for bodies that are too large to
+    compare and for a patch of more than MAX_DIFF_BYTES.
     """
     if max(len(stored_object.spec), len(desired.spec)) > MAX_COMPARED_BYTES:
         raise TooLarge(f"not compared: the object has more than {MAX_COMPARED_BYTES} bytes")
@@ -50,6 +51,7 @@ def _count_list_items(tree: Any) -> int:
 
 
 def _json_string(tree: Any) -> str:
+    """Return the JSON text of a value. ``jsonpatch`` compares values by their texts, because ``1 == True`` in Python."""
     return write_json(tree).decode()
 
 

@@ -9,13 +9,17 @@ _ZERO_WIDTH_SPACE: Final = "\u200b"
 """Inside a word, this character prevents hosts from reading the word as a reference or link."""
 
 _SPECIAL_CHARACTERS: Final = re.compile(r"([\\`*_{}\[\]()|~!$^])")
+"""Characters of Markdown, which a backslash escapes."""
+
 _REFERENCES: Final = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\bwww(?=\.)|\bgh(?=-\d)|%(?=[\w\"]))", re.IGNORECASE)
+"""Beginnings of references of hosts: ``@user``, ``#7``, ``https://``, ``:emoji:``, ``www.``, ``GH-7`` and GitLab's ``%milestone``."""
+
 _UNSAFE_IN_ADDRESSES: Final = re.compile(r"[\x00-\x20\x7f\"'()<>\[\]\\^`{|}]|[^\x00-\x7f]")
 _CONTEXT_CHARACTERS: Final = 80
 """Characters of a long text that are shown before its first difference."""
 
 _MAX_LINES: Final = 40
-"""Limit on the lines of a code block."""
+"""Limit on the lines of a diff."""
 
 
 def plain(text: str, limit: int) -> str:
@@ -44,7 +48,7 @@ def picture(label: str, address: str) -> str:
 
 
 def diff_block(before: str, after: str, limit: int) -> str:
-    """Return a code block with the removed and added lines. Of long texts, ``limit`` characters are shown."""
+    """Return a code block with the removed and added lines. If a text is longer than ``limit`` characters, only a part is compared."""
     old_text, new_text = _around_difference(_without_invisible(before), _without_invisible(after), limit)
     # The first two lines of a unified diff name the files.
     diff_lines = list(difflib.unified_diff(old_text.splitlines(), new_text.splitlines(), n=1, lineterm=""))[2:]
@@ -57,7 +61,7 @@ def diff_block(before: str, after: str, limit: int) -> str:
 
 
 def _around_difference(before: str, after: str, limit: int) -> tuple[str, str]:
-    """Return both texts, cut to ``limit`` characters around the first difference if one is longer."""
+    """Return both texts if they have at most ``limit`` characters, else the part of each around the first difference."""
     if max(len(before), len(after)) <= limit:
         return before, after
     pairs = enumerate(zip(before, after, strict=False))

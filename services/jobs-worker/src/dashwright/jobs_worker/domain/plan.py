@@ -104,6 +104,7 @@ def make_plan(
     plan.faults += [Fault(directory, reason, name=folders.name(directory)) for directory, reason in blocked_directories.items()]
     foreign_faults = _foreign_faults(prepared_files, plan.managed, managers, blocked_directories, folders.repository)
     plan.faults += foreign_faults.values()
+    # Objects that are kept in any case: those of unchanged files and those of faulty ones.
     source_files = {item.key: _SourceFile(item.path, item.checksum) for item in scan.unchanged}
     source_files |= {item.key: _SourceFile(fault.path) for fault in plan.faults for item in fault.stored_objects}
     accepted_files = [file for file in prepared_files if file.identity not in foreign_faults]
@@ -144,7 +145,10 @@ def _blocked_directories(
         reason = "" if key in managed else write_refusal(key, managers.get(key), folders.repository)
         if reason and not directory:
             raise Conflict(f"{reason}: folder '{key.name}' exists; rename the repository, or remove the folder")
-        if reason := reason or (reasons.get(paths.parent(directory), "") if directory else ""):
+        # A directory below a blocked one has no parent folder.
+        if directory and not reason:
+            reason = reasons.get(paths.parent(directory), "")
+        if reason:
             reasons[directory] = reason
     return reasons
 
@@ -154,7 +158,8 @@ def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories:
     resources = [item.path for item in plan.unchanged] + [file.path for file in plan.writes]
     moved_directories = _moved_directories(plan, scan, folders)
     needed_directories = paths.all_directories(resources) | scan.requested_directories | moved_directories | {""}
-    folder_directories = (scan.directories | moved_directories) & needed_directories - blocked_directories.keys()
+    writable_directories = needed_directories - blocked_directories.keys()
+    folder_directories = (scan.directories | moved_directories) & writable_directories
     for directory in shallow_first(folder_directories):
         stored_folder = plan.managed.get(folders.key(directory))
         if stored_folder is not None and folders.is_current(directory, stored_folder):
@@ -175,7 +180,7 @@ def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories:
 
 
 def _moved_directories(plan: Plan, scan: Scan, folders: Folders) -> set[str]:
-    """Return the directories, with those above them, whose folders are kept but move because the directory above gets another folder."""
+    """Return the directories whose folders are kept, but move because the parent directory gets another folder; and their parents."""
     return {
         parent
         for item in plan.managed.values()
@@ -198,7 +203,7 @@ def _foreign_faults(
     blocked_directories: Mapping[str, str],
     repository: str,
 ) -> dict[tuple[str, int], Fault]:
-    """Return a fault for each file, by identity, whose object has another manager or whose directory cannot have a folder."""
+    """Return the faults of files whose object has another manager or whose directory cannot have a folder, by identity of the file."""
     faults = {}
     for file in prepared_files:
         reason = write_refusal(file.key, managers.get(file.key), repository) if file.key not in managed else ""
@@ -210,7 +215,7 @@ def _foreign_faults(
 
 @dataclass(frozen=True, slots=True)
 class _SourceFile:
-    """The file that an object is stored from."""
+    """The file from which an object is stored."""
 
     path: str
     #: Checksum of the file, empty if the stored object has another content.
@@ -220,17 +225,18 @@ class _SourceFile:
 def _refuse_duplicates(
     prepared_files: Iterable[PreparedFile], source_files: Mapping[Key, _SourceFile]
 ) -> tuple[dict[tuple[str, int], Fault], dict[tuple[str, int], Fault]]:
-    """Choose one file for each key. Return faults for duplicates and for copies among the other files, by identity.
+    """Choose one file for each key. Return the faults of the other files by identity: those of duplicates, then those of copies.
 
-    The file from which the object is stored is chosen, or else the first one in plan order. The stored objects of a
-    refused file are kept, so other files for these objects are refused, too. ``source_files`` are the files of objects
-    that are kept in any case.
+    The file from which the object is stored is chosen, or else the first one in plan order. A copy has the same bytes as that file.
+    The stored objects of a refused file are kept, so other files for these objects are refused, too. ``source_files`` are the files of
+    objects that are kept in any case, by key.
     """
     files_by_key: dict[Key, list[PreparedFile]] = {}
     for file in prepared_files:
         files_by_key.setdefault(file.key, []).append(file)
     faults: dict[tuple[str, int], Fault] = {}
     copies: dict[tuple[str, int], Fault] = {}
+    # Objects that are kept, with the file that they come from. All other files for them must still be refused.
     pending = deque(source_files.items())
 
     def refuse(files: Iterable[PreparedFile], source: _SourceFile) -> None:
@@ -253,6 +259,7 @@ def _refuse_duplicates(
     refuse_pending()
     for key, files in list(files_by_key.items()):
         chosen_file = next((file for file in files if any(item.key == key for item in file.stored_objects)), files[0])
+        # A refused file may keep an object with this key, and the chosen file is then refused, too.
         files_by_key[key] = [chosen_file]
         refuse((file for file in files if file is not chosen_file), _SourceFile(chosen_file.path, chosen_file.checksum))
     refuse_pending()

@@ -17,7 +17,10 @@ _MAX_LISTED: Final = 10
 """Limit on the pull requests that an error lists."""
 
 _MAX_QUOTED_CHARACTERS: Final = 200
-"""Limit on the characters of a value that an error quotes."""
+"""Limit on the characters of a branch or address that an error quotes."""
+
+_MAX_QUOTED_COMMIT_CHARACTERS: Final = 80
+"""Limit on the characters of a commit hash that an error quotes; a hash has 40."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class PullRequestReference:
         return reference
 
     def without_commit(self) -> Self:
-        """Return a copy that matches any newest commit."""
+        """Return a copy that matches a pull request regardless of its newest commit."""
         return replace(self, commit="")
 
     def check(self, pull_request: PullRequest) -> None:
@@ -72,7 +75,7 @@ class PullRequestReference:
         if self.ref and not _matches_ref(self.ref, pull_request):
             yield f"its branch is {pull_request.head!r}, at {pull_request.head_commit}, not {self.ref[:_MAX_QUOTED_CHARACTERS]!r} (pr.ref)"
         if self.commit and not _matches_newest_commit(self.commit, pull_request):
-            yield f"its newest commit is {pull_request.head_commit}, not {self.commit[:80]!r} (pr.hash)"
+            yield f"its newest commit is {pull_request.head_commit}, not {self.commit[:_MAX_QUOTED_COMMIT_CHARACTERS]!r} (pr.hash)"
         if self.url and not _is_page(self.url, pull_request.url):
             yield f"its address is {pull_request.url}, not {self.url[:_MAX_QUOTED_CHARACTERS]!r} (pr.url)"
 

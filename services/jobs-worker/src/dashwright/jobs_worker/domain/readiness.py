@@ -10,11 +10,13 @@ from dashwright.common.secrets import SecretUnreadable
 
 _READY: Final = "Ready"
 _NOT_SYNCED_MESSAGES: Final = ["the repository cannot be read, and is not synced until it can be"]
+"""The message of a status without a message of its own. A status with exactly this message loses it when the repository is read."""
 
 
 def field_to_correct(spec: RepositorySpec, error: DashwrightError) -> str:
     """Return the field to change so that a repository can be read, by the type of the error."""
     if error.causes:
+        # Errors of git name the settings of all hosts ``spec.githost``.
         return error.causes[0].field.replace("spec.githost", f"spec.{spec.type}", 1)
     if spec.type is RepositoryType.LOCAL:
         return "spec.local.path"

@@ -21,9 +21,13 @@ _TOKENS: Final = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*
 """Strings and comments of JSON with comments. Each character is matched once, even if a string or comment is never closed."""
 
 _TRAILING_COMMA: Final = re.compile(r'("(?:\\.|[^"\\\n])*"?)|,(?=\s*[}\]])', re.DOTALL)
+"""Strings, in the group, and commas before a closing bracket. Strings are matched so that the commas in them are not."""
 
 _DASHBOARD_KEY: Final = re.compile(r"""dashboard\.grafana\.app|\b(?:panels|schemaVersion|templating)["']?\s*:""")
+"""Text by which an unreadable file that is meant as a dashboard is recognized."""
+
 _TEMPLATE: Final = re.compile(r"\{\{|\{%|<%")
+"""Marks of templates of Helm, Jinja and ERB."""
 
 _FOLDER_REMARK: Final = f"a folder is not synced from a file of this name: folders come from directories and their {paths.FOLDER_FILE}"
 
@@ -40,7 +44,7 @@ class NoResource(Invalid):
 
 
 def check_content(tree: Any) -> None:
-    """Raise NoResource for a tree that is not a dashboard in any form."""
+    """Raise NoResource for a tree that is neither a dashboard in any form nor a resource that may have been meant for a sync."""
     if not isinstance(tree, dict):
         raise NoResource("the file holds no object, so no resource")
     if not is_resource(tree):
@@ -55,13 +59,14 @@ def check_content(tree: Any) -> None:
 
 
 def check_unreadable(path: str, text: str, fault: Invalid) -> None:
-    """Raise NoResource if an unreadable file certainly has no resource."""
+    """Raise NoResource if an unreadable file certainly has no resource. ``fault`` is the error of the strict parser."""
     if path.endswith(".json"):
         trees = _parse_json_with_comments(text)
     elif _TEMPLATE.search(text) and not _DASHBOARD_KEY.search(text):
         raise NoResource("the file is a template", f"ignored as a template that holds no dashboard: {fault.message}") from fault
     else:
         trees = _parse_documents(text)
+    # If the tolerant parsers fail, too, the file may have been meant as a dashboard.
     if trees and not any(map(_may_be_resource, trees)):
         raise NoResource(f"the file holds no resource ({fault.message})") from fault
 
@@ -98,6 +103,7 @@ def _parse_json_with_comments(text: str) -> list[Any]:
 
 
 def _parse_documents(text: str) -> list[Any]:
+    """Return the content of all YAML documents, also of those after the first one; empty for anything else."""
     try:
         return read_documents(text)
     except Invalid:

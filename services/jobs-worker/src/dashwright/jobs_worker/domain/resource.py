@@ -119,7 +119,10 @@ class ResourceReader:
         return resource
 
     def tree(self, path: str, body: bytes) -> Any:
-        """Return the parsed file. Raises Invalid if the content does not fit the file's suffix or is nested too deeply."""
+        """Return the parsed content of a file, which need not be a resource.
+
+        Raises Invalid if the content does not fit the file's suffix or is nested too deeply.
+        """
         return _parse(path, decode_text(body))
 
     def _from_classic(self, path: str, spec: dict[str, Any]) -> Resource:
@@ -156,6 +159,7 @@ class ResourceReader:
     ) -> Resource:
         """Return the resource after the admission of its kind. Raises Invalid or TooLarge."""
         extract = kind.extract(spec)
+        # Only a classic spec, which has no layout, contains members that the store sets.
         if kind is DASHBOARD and not extract.layout:
             spec = {key: value for key, value in spec.items() if key not in STORE_KEYS}
         draft = Draft(name, self.namespace, spec, labels, annotations, version=version)
@@ -183,6 +187,7 @@ def _parse(path: str, text: str) -> Any:
 
 
 def _mapping(tree: dict[str, Any], field: str) -> dict[str, Any]:
+    """Return an object member, empty if it is missing or null. Raises Invalid for any other value."""
     value = tree.get(field)
     if value is None:
         return {}
@@ -192,6 +197,7 @@ def _mapping(tree: dict[str, Any], field: str) -> dict[str, Any]:
 
 
 def _optional_string(tree: dict[str, Any], field: str, displayed_name: str) -> str:
+    """Return a string member, empty if it is missing or null. Raises Invalid, with ``displayed_name``, for any other value."""
     value = tree.get(field)
     if value is None:
         return ""
@@ -201,6 +207,7 @@ def _optional_string(tree: dict[str, Any], field: str, displayed_name: str) -> s
 
 
 def _string_map(metadata: dict[str, Any], field: str) -> dict[str, str]:
+    """Return labels or annotations, empty if they are missing. Raises Invalid if a value is not a string."""
     mapping = _mapping(metadata, field)
     if invalid_keys := [key for key, value in mapping.items() if not isinstance(value, str)]:
         raise Invalid(f"metadata.{field}[{invalid_keys[0]!r}] must be a string in quotes")

@@ -148,6 +148,7 @@ def _classify(
     known_faults: Mapping[tuple[str, str], QuarantinedFile],
     paths_to_read: AbstractSet[str],
 ) -> None:
+    """Add an entry to the lists of ``scan`` to which it belongs. Entries that cannot hold a resource are left out."""
     stored_objects = tuple(objects_by_path.get(entry.path, ()))
     try:
         paths.check_path(entry.path)
@@ -197,6 +198,7 @@ def _add_known_fault(scan: Scan, entry: Entry, stored_objects: tuple[ManagedObje
 
 
 def _is_unchanged(entry: Entry, stored_objects: tuple[ManagedObject, ...], folders: Folders) -> bool:
+    """Return whether all stored objects of a file come from its present bytes and are in the folder of its directory."""
     # A JSON file has at most one resource, so several stored objects cannot all be unchanged.
     if not stored_objects or not entry.checksum or (len(stored_objects) > 1 and entry.path.endswith(".json")):
         return False

@@ -43,9 +43,12 @@ def next_step(
     """
     last_probe = max(timing.checked or 0, last_step_at)
     if timing.checked is not None and not timing.is_healthy:
-        return NextStep.PROBE if last_probe < spec_changed_at or now_milliseconds - last_probe >= probe_interval else NextStep.NOTHING
+        # A changed spec may have corrected the fault, so it is probed immediately.
+        must_probe = last_probe < spec_changed_at or now_milliseconds - last_probe >= probe_interval
+        return NextStep.PROBE if must_probe else NextStep.NOTHING
     if timing.is_sync_enabled and timing.sync_state not in (SyncState.WORKING, SyncState.PENDING):
         if timing.sync_started < spec_changed_at:
+            # A sync that was just submitted may not be in the status yet.
             return NextStep.SYNC if now_milliseconds - last_step_at >= _SUBMISSION_TIMEOUT else NextStep.NOTHING
         if _is_due(timing, max(timing.sync_finished or timing.sync_started, last_step_at), now_milliseconds):
             return NextStep.CHECK

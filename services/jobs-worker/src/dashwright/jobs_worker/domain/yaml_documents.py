@@ -16,6 +16,7 @@ _CONTENT: Final = re.compile(r"^[ \t]*[^\s#%]", re.MULTILINE)
 """The first character of a line that is neither empty nor a comment nor a directive."""
 
 _CONTENT_AFTER_MARKER: Final = re.compile(r"[ \t]+[^\s#]")
+"""Content in the line of the marker, as in ``--- {a: 1}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,9 @@ class YamlDocument:
         return "\n" * text.count("\n", 0, self.content_start) + self.content(text)
 
     def replaced(self, text: str, content: str) -> str:
-        """Return the text of the file with another content of this document, which ends in a line break."""
-        return text[: self.content_start] + ("\n" if self.content_start > self.start else "") + content + text[self.end :]
+        """Return the text of the file with another content of this document. ``content`` must end in a line break."""
+        has_marker = self.content_start > self.start
+        return text[: self.content_start] + ("\n" if has_marker else "") + content + text[self.end :]
 
     def removed(self, text: str) -> str:
         """Return the text of the file without this document."""
@@ -55,6 +57,7 @@ def split_documents(text: str) -> list[YamlDocument]:
 
     Raises Invalid for more than ``MAX_DOCUMENTS`` documents.
     """
+    # The first document needs no marker.
     markers = [(0, 0), *((match.start(), match.end()) for match in _MARKER.finditer(text))]
     ends = [start for start, _ in markers[1:]] + [len(text)]
     documents: list[YamlDocument] = []
@@ -65,6 +68,7 @@ def split_documents(text: str) -> list[YamlDocument]:
             continue
         if len(documents) == MAX_DOCUMENTS:
             raise Invalid(f"more than {MAX_DOCUMENTS} documents in one file: split the file")
+        # Only the line breaks since the previous document are counted, so that the time is linear.
         line += text.count("\n", counted_until, content.end())
         counted_until = content.end()
         documents.append(YamlDocument(len(documents) + 1, line, start, content_start, end))

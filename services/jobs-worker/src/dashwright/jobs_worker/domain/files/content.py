@@ -54,6 +54,7 @@ def file_tree(tree: Any, namespace: str, make_suffix: Callable[[], str]) -> Any:
             remaining_members["spec"] = file_spec(str(tree.get("kind")), remaining_members["spec"])
         return remaining_members
     if is_classic(tree):
+        # ``uid``, the third member that the store sets, remains: it names the object.
         return {key: value for key, value in tree.items() if key not in ("id", "version")}
     if (inner := unwrap_dashboard(tree)) is not None:
         return {**tree, "dashboard": file_tree(inner, namespace, make_suffix)}
@@ -61,9 +62,10 @@ def file_tree(tree: Any, namespace: str, make_suffix: Callable[[], str]) -> Any:
 
 
 def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, with_name: bool) -> Any:
-    """Return the tree of a file after an edit of its object. The file keeps its form and the order of its keys.
+    """Return the tree of a file after an edit of its object. The file keeps its form, if possible, and the order of its keys.
 
-    With ``with_name`` the file contains the object's name, because the path would give the object another name.
+    A classic file becomes a resource if the object has labels, annotations or a layout, which a classic file cannot hold. With
+    ``with_name`` the file contains the object's name, because the path would give the object another name.
     """
     if (inner := unwrap_dashboard(before)) is not None:
         updated_dashboard = updated_tree(inner, edited, with_name=with_name)
@@ -74,10 +76,11 @@ def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, with_name: 
     if not is_resource(before) and not (annotations or labels or has_layout):
         store_members = {key: before[key] for key in STORE_KEYS if key in before}
         classic = {**spec, **store_members}
+        # An almost empty dashboard is recognized by its uid.
         if with_name or not is_classic(classic):
             classic["uid"] = edited.name
         return _in_order(before, classic)
-    old_metadata = before.get("metadata") or {} if is_resource(before) else {}
+    old_metadata = (before.get("metadata") or {}) if is_resource(before) else {}
     metadata: dict[str, Any] = {key: value for key, value in old_metadata.items() if key not in ("labels", "annotations")}
     if with_name or not is_resource(before) or "name" in metadata:
         metadata["name"] = edited.name
@@ -103,8 +106,8 @@ def file_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 def file_spec(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Return the spec for a file. In the spec of a dashboard without a layout, members that the store sets are left out."""
-    is_complete = kind == LIBRARY_PANEL.kind or DASHBOARD.extract(spec).layout
-    return spec if is_complete else {key: value for key, value in spec.items() if key not in STORE_KEYS}
+    is_kept_whole = kind == LIBRARY_PANEL.kind or DASHBOARD.extract(spec).layout
+    return spec if is_kept_whole else {key: value for key, value in spec.items() if key not in STORE_KEYS}
 
 
 def object_tree(body: bytes) -> dict[str, Any]:
@@ -114,7 +117,7 @@ def object_tree(body: bytes) -> dict[str, Any]:
 
 
 def _api_version(before: Mapping[str, Any], version: str, *, has_layout: bool) -> str:
-    """Return the version for the file.
+    """Return the group and API version for the file of an edited dashboard.
 
     A dashboard without a layout is the same in all versions, so the file keeps its version, which other programs may need.
     """

@@ -24,7 +24,8 @@ def difference_of(entries: Collection[Entry], edits: Sequence[Edit], *, in_git: 
     remaining_paths = [entry.path for entry in entries if entry.path not in changed_paths]
     present_directories = paths.all_directories([*remaining_paths, *(entry.path for entry in new_entries)])
     present_entries = [*new_entries, *(Entry(path) for path in changed_paths & present_directories)]
-    growth = len(present_entries) - len(changed_paths & {entry.path for entry in entries})
+    former_count = len(changed_paths & {entry.path for entry in entries})
+    growth = len(present_entries) - former_count
     new_folders = {paths.parent(path) for path, body in bodies.items() if body is not None and path == paths.parent(path) + paths.KEEP_FILE}
     return Difference(frozenset(changed_paths), present_entries, growth, folders=frozenset(new_folders - {""}))
 

@@ -1,9 +1,14 @@
 """Rules on paths and refs. Their messages are those that clients of the files API expect."""
 
+from typing import Final
+
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
+
+_MAX_QUOTED_CHARACTERS: Final = 80
+"""Limit on the characters of a ref that an error quotes."""
 
 
 def check_extension(path: str, *, allow_markdown: bool = False) -> None:
@@ -25,5 +30,5 @@ def effective_ref(spec: RepositorySpec, ref: str) -> str:
     if ref and spec.type is RepositoryType.LOCAL:
         raise BadRequest("local repository does not support ref: leave it out")
     if ref and not is_branch(ref):
-        raise BadRequest(f"ref {ref[:80]!r} is neither a branch name nor a commit")
+        raise BadRequest(f"ref {ref[:_MAX_QUOTED_CHARACTERS]!r} is neither a branch name nor a commit")
     return "" if spec.remote is not None and ref == spec.remote.branch else ref

@@ -73,11 +73,15 @@ def wrap(repository: Repository, view: FileView) -> ResourceWrapper:
 
 
 def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
-    """Return links to the file at its host, or None for a folder, an SSH address, or an unknown branch."""
+    """Return links to the file at its host; None for a local directory and for an SSH address.
+
+    The links that compare branches are present only if the view is of a known branch other than the repository's own.
+    """
     if spec.remote is None or not spec.remote.url or is_ssh_form(spec.remote.url):
         return None
     url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch
     ref = view.ref or branch or view.commit
+    # The pages of a host of unknown kind are assumed to have the addresses that GitHub uses.
     host = known_host(spec.type.value, urlsplit(url).netloc) or GITHUB
     pages, url = host.pages, page_of(host, url)
     file_page = pages.commit_file if _COMMIT.fullmatch(ref) else pages.file
@@ -94,6 +98,7 @@ def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
 
 
 def _objects(repository: Repository, view: FileView) -> ResourceObjects:
+    """Return the object of a file in its forms, or the text of a Markdown file, which has no object."""
     if view.text is not None:
         return ResourceObjects(type=ResourceType(group="", version="", kind="", resource=""), file={"content": view.text})
     kind = _kind(view)
@@ -115,6 +120,7 @@ def _objects(repository: Repository, view: FileView) -> ResourceObjects:
 
 
 def _file(repository: Repository, write: Write) -> dict[str, Any]:
+    """Return the object as the file describes it, in the form of the resource API."""
     metadata: dict[str, Any] = {"name": write.key.name, "namespace": repository.namespace}
     metadata |= {key: dict(value) for key, value in (("labels", write.labels), ("annotations", write.annotations)) if value}
     return {"apiVersion": write.api_version, "kind": write.kind, "metadata": metadata, "spec": object_tree(write.spec)}

@@ -156,12 +156,13 @@ def _escaped_name(name: str) -> str:
 
 
 def _variable(item: Mapping[str, Any], variable_type: str, pointer: str) -> Variable:
-    query = item.get("pluginId", item.get("query"))
+    # A variable for data sources has their type as ``pluginId`` in specs with elements, and as ``query`` in classic specs.
+    plugin_or_query = item.get("pluginId", item.get("query"))
     return Variable(
         name=string_at(item, "name"),
         label=string_at(item, "label"),
         is_query=variable_type in _QUERY_VARIABLE,
-        source_type=query if variable_type in _SOURCE_VARIABLE and isinstance(query, str) else "",
+        source_type=plugin_or_query if variable_type in _SOURCE_VARIABLE and isinstance(plugin_or_query, str) else "",
         source=_source(item, object_at(item, "query")),
         is_multi=item.get("multi") is True,
         all_value=string_at(item, "allValue"),
@@ -201,6 +202,7 @@ def _panel(item: Mapping[str, Any], source_types: Mapping[str, str], pointer: st
 
 
 def _element(item: Mapping[str, Any], source_types: Mapping[str, str], pointer: str, *, is_library: bool = False) -> Panel:
+    """Return the panel of an element. An element has no data source of its own, so that of its first query counts as the panel's."""
     visualization = object_at(item, "vizConfig")
     panel_type = string_at(visualization, "group") or string_at(visualization, "kind")
     queries_by_pointer = [
@@ -228,6 +230,7 @@ def _target(
     source_types: Mapping[str, str],
     pointer: str,
 ) -> Target:
+    """Return a query of a panel. A query without a data source uses that of the panel."""
     source = query_source if query_source != SourceReference() else panel_source
     source_type = EXPRESSION if is_expression(source) else source.type or source_types.get(source.variable, "")
     # The type, like the uid, may be written as the variable that chooses the data source.

@@ -90,5 +90,5 @@ def read_config(body: bytes) -> tuple[Config, list[str]]:
 
 
 def _is_waived(waivers: Mapping[str, Waiver | None], rule: str, dashboard: str, finding: Finding) -> bool:
-    # A rule without a value, as in ``panel-units-rule:``, is waived everywhere.
+    # A rule with the value null, as in ``panel-units-rule:``, is waived everywhere.
     return rule in waivers and (waivers[rule] or Waiver()).covers(dashboard, finding)

@@ -47,5 +47,5 @@ class Waivers(Protocol):
         ...
 
 
-#: A rule, which yields its findings on a dashboard.
 Rule = Callable[[Board], Iterator[Finding]]
+"""A rule, which yields its findings on a dashboard."""

@@ -1,6 +1,6 @@
 """A scanner for PromQL: it finds selectors and ranges by words and brackets, without parsing the query.
 
-Variables count as names. In a string that is not PromQL the scanner finds little, so few findings are wrong.
+Variables of dashboards, such as ``$job``, count as names. In a text that is not PromQL the scanner finds few selectors and ranges.
 """
 
 import re
@@ -18,13 +18,14 @@ _TOKEN: Final = re.compile(
 )
 """An unclosed string extends to the end of the query: searching for its end from each position could take hours."""
 
+# Both limits are far above those of queries that users write by hand.
 _MAX_CHARACTERS: Final = 50_000
 _MAX_DEPTH: Final = 100
-"""Limits on characters and on nested parentheses, beyond what users write by hand."""
+"""Limit on nested parentheses."""
 
 _AGGREGATION_CLAUSES: Final = frozenset({"by", "without"})
 _LABEL_LIST_WORDS: Final = _AGGREGATION_CLAUSES | {"on", "ignoring", "group_left", "group_right"}
-"""Words that label names in parentheses follow."""
+"""Words that are followed by label names in parentheses."""
 
 _KEYWORDS: Final = _LABEL_LIST_WORDS | {"and", "or", "unless", "bool", "offset", "atan2", "inf", "nan"}
 """Names that are not metrics."""
@@ -77,6 +78,8 @@ class _Scanner:
         self._position = 0
 
     def scan(self) -> Iterator[Selector | Range]:
+        """Yield the selectors and ranges in the order in which they end."""
+        # Names before the open parentheses, empty for parentheses that only group.
         functions: list[str] = []
         previous_name = name_before_labels = ""
         while self._position < len(self._tokens):
@@ -92,6 +95,7 @@ class _Scanner:
                     return
                 functions.append(previous_name)
             elif word == ")":
+                # Unlike ``pop``, this ignores a parenthesis that was never opened.
                 del functions[-1:]
             elif word == "[":
                 yield Range(self._take_until("]"), next((name for name in reversed(functions) if name), ""))
@@ -103,6 +107,7 @@ class _Scanner:
             previous_name = word if category == "name" else ""
 
     def _is_metric(self, word: str, previous_name: str) -> bool:
+        """Return whether a name is that of a metric, not of a function, keyword or duration. The position is after the name."""
         next_word = self._tokens[self._position][1].lower() if self._position < len(self._tokens) else ""
         if next_word == "(" or next_word in _AGGREGATION_CLAUSES or word.lower() in _KEYWORDS or previous_name.lower() == "offset":
             return False
@@ -130,6 +135,7 @@ class _Scanner:
             tokens.append(self._tokens[self._position])
             self._position += 1
         matchers = []
+        # A matcher is three consecutive tokens: label, operator and quoted value.
         for (_, label), (_, operator), (value_kind, value) in zip(tokens, tokens[1:], tokens[2:], strict=False):
             if value_kind == "text" and operator in ("=", "=~", "!=", "!~"):
                 matchers.append(Matcher(label, operator, value[1:-1]))

@@ -26,6 +26,8 @@ _COUNTER_FUNCTIONS: Final = frozenset(
 """Functions that return a counter's growth, or a result that does not depend on its value."""
 
 _COUNTER_SUFFIXES: Final = ("_total", "_sum", "_count", "_bucket")
+_MAX_QUOTED_CHARACTERS: Final = 80
+"""Limit on the characters of a metric or range that a message quotes."""
 
 
 def rates_over_rate_interval(board: Board) -> Iterator[Finding]:
@@ -33,7 +35,8 @@ def rates_over_rate_interval(board: Board) -> Iterator[Finding]:
     for panel, target in _prometheus_targets(board):
         for node in promql.selectors_and_ranges(target.string("expr")):
             if isinstance(node, promql.Range) and node.function in _RATE_FUNCTIONS and node.text not in _RATE_INTERVALS:
-                message = f"{node.function} is over [{node.text[:80]}]: use [$__rate_interval], which always holds enough points"
+                quoted_range = node.text[:_MAX_QUOTED_CHARACTERS]
+                message = f"{node.function} is over [{quoted_range}]: use [$__rate_interval], which always holds enough points"
                 yield query_finding(panel, target, _with_query_name(target, message))
 
 
@@ -41,12 +44,11 @@ def counters_are_rated(board: Board) -> Iterator[Finding]:
     """Yield a finding for each counter that is used without rate, irate or increase."""
     for panel, target in _prometheus_targets(board):
         for selector in _selectors(target):
-            if (
-                selector.metric.endswith(_COUNTER_SUFFIXES)
-                and ":" not in selector.metric
-                and _COUNTER_FUNCTIONS.isdisjoint(selector.functions)
-            ):
-                message = f"{selector.metric[:80]} is a counter, which only grows until it resets: use rate, irate or increase of it"
+            # Names with a colon are those of recording rules, which contain rates already.
+            is_counter = selector.metric.endswith(_COUNTER_SUFFIXES) and ":" not in selector.metric
+            if is_counter and _COUNTER_FUNCTIONS.isdisjoint(selector.functions):
+                quoted_metric = selector.metric[:_MAX_QUOTED_CHARACTERS]
+                message = f"{quoted_metric} is a counter, which only grows until it resets: use rate, irate or increase of it"
                 yield query_finding(panel, target, _with_query_name(target, message))
 
 
@@ -57,7 +59,7 @@ def label_matcher(label: str) -> Rule:
         for panel, target in _prometheus_targets(board):
             for selector in _selectors(target):
                 if not any(_matches_variable(matcher, label) for matcher in selector.matchers):
-                    message = f'{selector.metric[:80] or "a selector"} is not narrowed by {label}=~"${label}"'
+                    message = f'{selector.metric[:_MAX_QUOTED_CHARACTERS] or "a selector"} is not narrowed by {label}=~"${label}"'
                     yield query_finding(panel, target, _with_query_name(target, message))
 
     return check

@@ -15,6 +15,10 @@ from dashwright.jobs_worker.domain.lint.board import EXPRESSION, Board, Target
 from dashwright.jobs_worker.domain.lint.finding import Finding, panel_finding, query_finding
 
 _REFERENCE: Final = re.compile(r"\$(?:\{([^}]+)\}|([A-Za-z_]\w*))")
+"""A reference to a query in a ``math`` expression: ``${name}`` or ``$name``."""
+
+_MAX_QUOTED_CHARACTERS: Final = 80
+"""Limit on the characters of a type that a message quotes."""
 
 # Types that the server can query, and pseudo-types that Grafana's browser code resolves itself.
 _KNOWN_TYPES: Final = frozenset(
@@ -59,10 +63,13 @@ def ref_ids_are_unique(board: Board) -> Iterator[Finding]:
 def types_are_known(board: Board) -> Iterator[Finding]:
     """Yield a finding for each unknown type of data source that a panel queries."""
     for panel in board.panels:
+        # From the last to the first: of the targets with one type, a dictionary keeps the one that it gets last.
         first_targets = {target.type: target for target in reversed(panel.targets)}
         for source_type in dict.fromkeys(target.type for target in panel.targets):
             if source_type and source_type not in _KNOWN_TYPES and not source_type.startswith("$"):
-                message = f"data sources of type {source_type[:80]} are not supported here: its queries will have no data"
+                message = (
+                    f"data sources of type {source_type[:_MAX_QUOTED_CHARACTERS]} are not supported here: its queries will have no data"
+                )
                 yield query_finding(panel, first_targets[source_type], message)
 
 
@@ -75,6 +82,7 @@ def _references(target: Target, variable_names: set[str]) -> Sequence[str]:
         case "math":
             names = [braced or plain for braced, plain in _REFERENCE.findall(expression)]
         case "reduce" | "resample" | "threshold":
+            # The name may be written as A, $A or ${A}.
             names = [expression.removeprefix("$").removeprefix("{").removesuffix("}")]
         case "classic_conditions":
             names = list(_condition_ref_ids(target.query))
@@ -84,6 +92,7 @@ def _references(target: Target, variable_names: set[str]) -> Sequence[str]:
 
 
 def _condition_ref_ids(query: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the refIds in classic conditions: the first parameter of the query of each condition."""
     for condition in objects_of(query.get("conditions")):
         params = list_of(object_at(condition, "query").get("params"))
         if params and isinstance(params[0], str):
@@ -91,9 +100,14 @@ def _condition_ref_ids(query: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cycle(graph: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return the refIds of a cycle, each before the one that it refers to and the first again at the end; empty without a cycle.
+
+    ``graph`` has the refIds that each query refers to, by its own refId.
+    """
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
+        # graphlib lists each node before the node that refers to it.
         cycle: Sequence[str] = error.args[1]
         return cycle[::-1]
     return ()

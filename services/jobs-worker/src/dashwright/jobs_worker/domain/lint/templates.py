@@ -7,7 +7,7 @@ from dashwright.jobs_worker.domain.lint.board import Board
 from dashwright.jobs_worker.domain.lint.finding import Finding, Rule, variable_finding
 
 _ALL_VALUE: Final = ".+"
-"""Regular expression for the option "All": it matches only series that have the label."""
+"""Regular expression for the option "All". Unlike ``.*``, it does not match series without the label."""
 
 
 def is_not_editable(board: Board) -> Iterator[Finding]:
