@@ -45,10 +45,13 @@ class _TimeLimit:
     advice: str
 
 
+# A client waits for the response to a read or edit; a job has the time of DASHWRIGHT_GIT_SECONDS.
 _READ_LIMIT: Final = _TimeLimit(30.0, "try again later, or after a sync, which has more time")
 _JOB_ADVICE: Final = "sync again later, or raise DASHWRIGHT_GIT_SECONDS if the repository is large or the host slow"
 
 _COMMIT_HASH: Final = re.compile(r"[0-9a-f]{40}")
+_MAX_QUOTED_CHARACTERS: Final = 80
+"""Limit on the characters of a ref that an error quotes."""
 
 
 class RepositoryCheckouts:
@@ -70,6 +73,7 @@ class RepositoryCheckouts:
         self._local_paths = settings.local_paths
         self._cipher = cipher
         self._budget = budget
+        #: Working address of each repository by its url, see ``Remote.known_urls``.
         self._known_urls: dict[str, str] = {}
         self._program = GitProgram()
         self._last_changes = LastChanges()
@@ -149,7 +153,7 @@ class RepositoryCheckouts:
     async def _push(self, repository: Repository, base: str, ref: str, drafts: Sequence[CommitDraft], limit: _TimeLimit) -> Checkout:
         githost = _githost(repository)
         if ref and not is_branch(ref):
-            raise BadRequest(f"ref {ref[:80]!r} is not a valid branch name")
+            raise BadRequest(f"ref {ref[:_MAX_QUOTED_CHARACTERS]!r} is not a valid branch name")
         change = BranchChange(githost.branch, ref, base, drafts, githost.path or "", self._signing(repository, githost))
         return self._git_checkout(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, limit), change))
 
@@ -229,7 +233,7 @@ class RepositoryCheckouts:
         githost = _githost(repository)
         remote = self._remote(repository, _READ_LIMIT)
         if ref and not is_branch(ref):
-            raise BadRequest(f"ref {ref[:80]!r} is neither a branch name nor a commit")
+            raise BadRequest(f"ref {ref[:_MAX_QUOTED_CHARACTERS]!r} is neither a branch name nor a commit")
         if not _COMMIT_HASH.fullmatch(ref):
             return await self.mirrors.fetch(repository.uid, remote, ref or githost.branch)
         # A page requests many pictures of one commit, and a fetch for each of them would take longer than drawing it.
@@ -243,7 +247,8 @@ class RepositoryCheckouts:
     async def _branch_head(self, repository: Repository, remote: Remote, sha: str) -> Commit:
         """Return the commit ``sha`` if it is the newest one of a branch. Raises NotFound for any other commit."""
         branches = await remote.branches(self.mirrors.ensure_root())
-        for branch in [name for name, head in branches.items() if head == sha][:1]:
+        branch = next((name for name, head in branches.items() if head == sha), None)
+        if branch is not None:
             newest = await self.mirrors.fetch(repository.uid, remote, branch)
             if newest is not None and await newest.descends_from(sha):
                 return replace(newest, sha=sha)

@@ -36,7 +36,10 @@ DIRECTORY_FLAGS = _FILE_FLAGS | os.O_DIRECTORY
 _TRAVERSAL_FLAGS = DIRECTORY_FLAGS | getattr(os, "O_PATH", 0)
 
 _SHORTAGE_ERRORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of a worker with too many open files or too little memory."""
+
 _DISK_ERRORS = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN})
+"""Errors of a failing disk or of a network file system."""
 
 
 class DirectoryCheckout:
@@ -80,7 +83,7 @@ class DirectoryCheckout:
             raise
 
     async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
-        """Return the existing files among ``paths``."""
+        """Return the entries of the existing files among ``paths``."""
         return await asyncio.to_thread(lambda: [entry for path in sorted(paths) for entry in self._entry_at(path)])
 
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -111,6 +114,7 @@ class DirectoryCheckout:
                 if cancelled.is_set():
                     break
                 entries.append(entry)
+                # Only resource files are read, and only files that were read have a checksum.
                 total_bytes += entry.size if entry.checksum else 0
                 self._check_limits(len(entries), total_bytes)
         except OSError as fault:
@@ -152,6 +156,7 @@ class DirectoryCheckout:
                 yield from self._read_entry(descriptor, name, path, status)
 
     def _read_entry(self, descriptor: int, name: str, path: str, status: os.stat_result) -> Iterator[Entry]:
+        """Yield the entry of a file, unless it was just deleted. Only a resource file or ``_folder.json`` is read and has a checksum."""
         try:
             if not stat.S_ISREG(status.st_mode):
                 yield Entry(path, fault=_refused_type_message(status.st_mode))
@@ -180,7 +185,10 @@ class DirectoryCheckout:
             yield Entry(path, file.checksum, len(file.body))
 
     def _descend(self, descriptor: int, name: str, path: str) -> Iterator[Entry]:
-        """Yield a directory and everything below it; hidden and very deep directories are named but not entered."""
+        """Yield a directory and everything below it; hidden and very deep directories are named but not entered.
+
+        An unreadable directory has a further entry with the fault.
+        """
         try:
             if not paths.is_hidden(path) and path.count("/") < paths.MAX_WALK_DEPTH:
                 child_descriptor = os.open(name, DIRECTORY_FLAGS, dir_fd=descriptor)
@@ -286,6 +294,7 @@ def _fault_message(subject: str, fault: OSError) -> str:
         ) from fault
     if fault.errno in _DISK_ERRORS:
         raise SourceFailed(f"{subject} cannot be read: {os.strerror(fault.errno)}; check the disk or mount") from fault
+    # The error for a link that is not followed is ELOOP on Linux, and EMLINK on FreeBSD.
     if fault.errno in (errno.ELOOP, errno.EMLINK):
         return _refused_type_message(stat.S_IFLNK)
     if fault.errno in (errno.EACCES, errno.EPERM):

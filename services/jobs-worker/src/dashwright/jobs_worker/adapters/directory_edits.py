@@ -65,6 +65,7 @@ def _checked_mode(root: int, edit: Edit, max_file_bytes: int) -> int | None:
 
 
 def _stat_and_hash(root: int, path: str, max_file_bytes: int) -> tuple[int, str]:
+    """Return the permission bits and the checksum of a file. Raises OSError."""
     with _open_parent(root, path) as directory:
         name = _file_name(path)
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
@@ -72,12 +73,17 @@ def _stat_and_hash(root: int, path: str, max_file_bytes: int) -> tuple[int, str]
 
 
 def _write(root: int, edits: Sequence[Edit], modes: dict[str, int | None]) -> None:
+    """Write files: all under temporary names first, so that a full disk is noticed before any file is replaced.
+
+    ``modes`` are the permission bits of replaced files, None for a new file.
+    """
     new_directories: list[str] = []
     staged_paths: list[str] = []
     try:
         for edit in edits:
             with _translate_errors(edit.path):
                 _make_directories(root, edit.path, new_directories)
+                # Before the write, which may fail and leave a part of the file.
                 staged_paths.append(edit.path)
                 _stage(root, edit, modes[edit.path])
         for path in tuple(staged_paths):
@@ -91,6 +97,7 @@ def _write(root: int, edits: Sequence[Edit], modes: dict[str, int | None]) -> No
 
 
 def _make_directories(root: int, path: str, new_directories: list[str]) -> None:
+    """Create the missing directories of a path from the top, and add each to ``new_directories``."""
     for directory in reversed(list(paths.directories(path))):
         with _open_parent(root, directory.rstrip("/")) as parent, suppress(FileExistsError):
             os.mkdir(_file_name(directory.rstrip("/")), dir_fd=parent)
@@ -98,6 +105,7 @@ def _make_directories(root: int, path: str, new_directories: list[str]) -> None:
 
 
 def _stage(root: int, edit: Edit, mode: int | None) -> None:
+    """Write the new content of a file to the disk under its temporary name."""
     with _open_parent(root, edit.path) as directory:
         with suppress(FileNotFoundError):
             # Delete the file of a process that ended between staging and renaming.
@@ -111,6 +119,7 @@ def _stage(root: int, edit: Edit, mode: int | None) -> None:
 
 
 def _publish(root: int, path: str) -> None:
+    """Rename a staged file to its final name, in place of an existing file."""
     with _open_parent(root, path) as directory:
         os.rename(_staging_name(path), _file_name(path), src_dir_fd=directory, dst_dir_fd=directory)
 

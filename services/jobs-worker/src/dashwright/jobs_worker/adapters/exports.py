@@ -43,6 +43,7 @@ class DatabaseExports:
         """Return unmanaged dashboards and library panels in some folders, the oldest first."""
         async with self._database.connection() as connection:
             rows = await exports.objects(connection, self._repository.namespace, folder_names=folder_names, limit=limit)
+        # Library panels have the same group as dashboards.
         return [_export_item(DASHBOARD.group, row) for row in rows]
 
     async def versions(self, items: Sequence[ExportItem], *, include_older: bool) -> Sequence[HistoryVersion]:
@@ -63,6 +64,7 @@ class DatabaseExports:
         async with self._database.transaction() as connection:
             await resources.lock(connection, self._repository.namespace)
             await exports.invalidate_plans(connection, uid)
+            # An object is adopted only if its folder is managed. Each level is that of the folders whose content is in the next level.
             managed_folder_names = {""}
             for level in levels:
                 items = [item for item in level if item.folder in managed_folder_names]

@@ -46,6 +46,7 @@ class HostSession:
     def __init__(self, authorities: Path | None, *, seconds: float) -> None:
         self._authorities = authorities
         self._seconds = seconds
+        #: None before the first request.
         self._opened: aiohttp.ClientSession | None = None
         self._cached_tls_context: ssl.SSLContext | None = None
 

@@ -40,6 +40,7 @@ class PictureRenderer:
 
     async def render(self, repository: Repository, spec: bytes) -> str:
         """Render a dashboard and return the public address of the picture; see ``Renderer.render``."""
+        # A picture is public, so errors in it must not show the addresses of data sources.
         context = QueryContext(org_id=org_of(repository.namespace) or 0, readable=frozenset())
         request = request_of(spec, await self._options(repository.namespace, spec.decode()))
         response = await self._rpc.call(self._queue, request, timeout=_TIMEOUT_SECONDS, headers=context.headers())
@@ -57,5 +58,6 @@ class PictureRenderer:
             return _PICTURE_OPTIONS
         uids = await asyncio.to_thread(library_panels.referenced_uids, spec)
         async with self._database.connection() as connection:
+            # The repository has no user whose rights could exclude a library panel.
             models = await library_panels.find_models(connection, namespace, uids, lambda _: True)
         return _PICTURE_OPTIONS.model_copy(update={"library_panels": models})

@@ -278,6 +278,7 @@ async def _stage(staging: resources.StagedWrites, changes: AsyncIterator[Change]
 
 
 def _kind(key: Key) -> Kind:
+    """Return the kind of an object. Raises DashwrightError for an unknown kind, which is a fault of this program."""
     kind = find(key.group, key.resource)
     if kind is None:
         raise DashwrightError(f"{key.resource}.{key.group} is not in the registry of kinds")
@@ -285,6 +286,7 @@ def _kind(key: Key) -> Kind:
 
 
 def _by_kind(keys: Sequence[Key]) -> Mapping[Kind, list[str]]:
+    """Return the names by kind. Kinds and names keep the order of ``keys``."""
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for key in keys:
         names[key.group, key.resource].append(key.name)

@@ -16,6 +16,8 @@ from dashwright.jobs_worker.stores import git_hosts
 log = structlog.get_logger()
 
 _RESERVED_SHARE: Final = 0.25
+"""Share of the budget that scheduled work leaves to requests of clients."""
+
 _UNLIMITED: Final = 1e9
 _MAX_RETRY_AFTER: Final = git_hosts.MAX_REQUESTED_PAUSE.total_seconds()
 """Limit, in seconds, on the pause that a host requests: it may send any number, and PostgreSQL intervals have a limit."""
@@ -31,6 +33,7 @@ class HostBudget:
 
     async def charge(self, host: str, namespace: str, requests: int) -> None:
         """Count requests that are about to be made. Raises TooManyRequests if they must wait."""
+        # With a tiny limit, a command with several requests would otherwise have to wait forever.
         amount = min(float(requests), self._limit)
         async with self._database.connection() as connection:
             wait = await git_hosts.charge(connection, host, namespace, amount, limit=self._limit, min_available=max(amount, self._reserved))

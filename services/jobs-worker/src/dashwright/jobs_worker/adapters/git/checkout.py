@@ -30,6 +30,8 @@ _MIN_FILES_AHEAD: Final = 200
 """Minimum number of files for which reading ahead saves more time than starting git takes."""
 
 _LFS_HEADER: Final = b"version https://git-lfs.github.com/spec/"
+"""Beginning of the text file that Git LFS stores in place of a large file."""
+
 _SPECIAL_MODES: Final = {
     FileMode.LINK: "a symbolic link is not followed: put the file itself there",
     FileMode.COMMIT: "a submodule is not entered: keep its files in this repository",
@@ -95,8 +97,8 @@ class GitCheckout:
         except pygit2.GitError as error:
             raise mark_damaged(self._mirror_path, error) from error
         # Files are read directory by directory, so a cache of one directory looks up each only once.
-        directory = lru_cache(maxsize=1)(partial(objects.object_at, repository, tree))
-        return lambda path: self._read(repository, directory, path)
+        directory_at = lru_cache(maxsize=1)(partial(objects.object_at, repository, tree))
+        return lambda path: self._read(repository, directory_at, path)
 
     @asynccontextmanager
     async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str, str], File]]:
@@ -164,10 +166,11 @@ class GitCheckout:
         except (pygit2.GitError, KeyError) as error:
             raise mark_damaged(self._mirror_path, error) from error
 
-    def _read(self, repository: pygit2.Repository, directory: Callable[[str], pygit2.Object | None], path: str) -> File:
+    def _read(self, repository: pygit2.Repository, directory_at: Callable[[str], pygit2.Object | None], path: str) -> File:
+        """Return the file at a path. ``directory_at`` returns the tree of a directory by path. Raises the errors of ``open_reader``."""
         parent_path, _, name = path.rpartition("/")
         try:
-            blob = objects.entry_of(repository, directory(parent_path), name)
+            blob = objects.entry_of(repository, directory_at(parent_path), name)
             if not isinstance(blob, pygit2.Blob):
                 raise NotFound(f"file not found: {path}")
             # The size is read from the header: ``blob.size`` would unpack the blob first.
@@ -184,6 +187,7 @@ class GitCheckout:
             if old_commit is None:
                 return None
             before, root = objects.tree_of(repository, old_commit, self._directory), self._root(repository)
+            # If all files are replaced by other files, each of them is a removed path, and each new one an added path.
             limit = 2 * self._max_entries
             changes = list(islice(_differing_paths(repository, before, root), limit + 1))
             removed_modes = {change.path: change.old_mode for change in changes if change.old_mode}
@@ -195,6 +199,7 @@ class GitCheckout:
             raise mark_damaged(self._mirror_path, error) from error
 
     def _root(self, repository: pygit2.Repository) -> pygit2.Tree:
+        """Return the tree of the directory. Raises Conflict if the directory must exist and is missing."""
         commit = objects.commit_of(repository, self._commit)
         if commit is None:
             raise mark_damaged(self._mirror_path, KeyError(self._commit))
@@ -268,6 +273,7 @@ def _differing_paths(
 
 
 def _special_paths(files: Mapping[bytes, int]) -> AbstractSet[bytes]:
+    """Return the paths of links and submodules among ``files``, which have the file mode of each path."""
     return {path for path, mode in files.items() if FileMode(mode) in _SPECIAL_MODES}
 
 
@@ -279,6 +285,7 @@ def _difference(
     changed_paths: Iterable[bytes],
     extra_paths: Iterable[str],
 ) -> Difference | None:
+    """Return the difference at the changed paths and ``extra_paths``; None if an extra path exists in neither tree."""
     differing_paths = {path for raw_path in changed_paths for path in _path_with_directories(raw_path)}
     encoded_extra_paths = {path.encode() for path in extra_paths}
     examined_paths = differing_paths | {path for raw_path in encoded_extra_paths for path in _path_with_directories(raw_path)}

@@ -24,12 +24,17 @@ NOT_CONNECTED: Final = "the host accepts no connection"
 """Message of a failure: the host does not respond to a connection or its TLS handshake."""
 
 _MAX_STDERR_BYTES: Final = 8 * 1024
-_STATUS_FATAL: Final = 128
-_STATUS_NOT_FOUND: Final = 127
 _MAX_STDOUT_BYTES: Final = 8 * 1024 * 1024
+_STATUS_FATAL: Final = 128
+"""Exit status of git after a fatal error."""
+
+_STATUS_NOT_FOUND: Final = 127
+"""Exit status of the shell if the git program is missing."""
+
 KILLED: Final = f"died of signal {signal.SIGKILL.value}"
 """Message of git about a program that the system ended, because there was no more memory."""
 
+_MAX_VERSION_CHARACTERS: Final = 60
 _VERSION_TIMEOUT_SECONDS: Final = 10.0
 _TERMINATE_SECONDS: Final = 5.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -138,11 +143,8 @@ class GitProgram:
         """Raise SourceFailed if git is missing or older than the required version."""
         if self._is_recent:
             return
-        version = (
-            (await run(["version"], directory=directory, settings={}, timeout_seconds=_VERSION_TIMEOUT_SECONDS))
-            .decode(errors="replace")
-            .strip()[:60]
-        )
+        output = await run(["version"], directory=directory, settings={}, timeout_seconds=_VERSION_TIMEOUT_SECONDS)
+        version = output.decode(errors="replace").strip()[:_MAX_VERSION_CHARACTERS]
         match = re.search(r"(\d+)\.(\d+)", version)
         if match is None or (int(match[1]), int(match[2])) < _MIN_VERSION:
             raise SourceFailed(
@@ -182,6 +184,7 @@ def _environment(settings: Mapping[str, str], directory: Path) -> dict[str, str]
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
+        # The program ``true`` prints no password, so git does not ask a desktop for it.
         "GIT_ASKPASS": "true",
         # Git must not find a repository above the directory: its configuration would apply.
         "GIT_CEILING_DIRECTORIES": str(directory.parent),

@@ -30,14 +30,22 @@ from dashwright.jobs_worker.adapters.git.signatures import Signing, check_signat
 from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity
 
 _OWN_IDENTITY: Final = GitIdentity("Dashwright", "noreply@dashwright.invalid")
+"""The committer of all commits, and the author of commits without an author."""
+
 _OUTGOING_NAME: Final = "outgoing"
+"""Name of the directory in a mirror for objects that the host has not accepted yet."""
+
 _HASH: Final = re.compile(r"[0-9a-f]{40}")
 _MAX_NAME_CHARACTERS: Final = 200
 _MAX_SEARCHED_COMMITS: Final = 1000
 """Limit on the newest commits of a branch that ``commits_by`` examines."""
 
 _MAX_MESSAGE_CHARACTERS: Final = 10_000
+_MAX_QUOTED_CHARACTERS: Final = 80
+"""Limit on the characters of an invalid commit hash that an error quotes."""
+
 _UNWRITABLE_MODES: Final = frozenset({FileMode.LINK, FileMode.COMMIT})
+"""Modes of symbolic links and submodules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,7 @@ async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: BranchChang
 
 
 async def _commit(mirrors: Mirrors, mirror_path: Path, remote: Remote, change: BranchChange) -> Commit:
+    """Make and push the commits, with the mirror locked; see ``commit``."""
     branch, expected_head = await _target(mirrors, mirror_path, remote, change)
     if change.base and not await asyncio.to_thread(_has_commit, mirror_path, change.base):
         await mirrors.fetch_locked(mirror_path, remote, change.branch if change.branch and expected_head else change.own_branch)
@@ -90,6 +99,7 @@ async def _commit(mirrors: Mirrors, mirror_path: Path, remote: Remote, change: B
     outgoing = await run_to_end(OutgoingObjects, mirror_path)
     try:
         new_sha = await run_to_end(outgoing.make_commits, change)
+        # The edits change nothing.
         if new_sha == change.base:
             return Commit(mirror_path, new_sha)
         try:
@@ -116,6 +126,7 @@ async def _target(mirrors: Mirrors, mirror_path: Path, remote: Remote, change: B
 
 
 async def _default_branch(mirrors: Mirrors, mirror_path: Path, remote: Remote) -> str:
+    """Return the branch that the host's HEAD names, also if it has no commit yet."""
     name = await remote.default_branch(mirror_path)
     return name if name is not None else await mirrors.within_size_limit(mirror_path, remote.unborn_branch(mirror_path))
 
@@ -159,8 +170,9 @@ def _moved_error(branch: str) -> Conflict:
 
 
 def _has_commit(mirror_path: Path, sha: str) -> bool:
+    """Return whether the mirror has a commit. Raises BadRequest if ``sha`` is not a complete hash."""
     if not _HASH.fullmatch(sha):
-        raise BadRequest(f"{sha[:80]!r} is not a commit: give all 40 digits")
+        raise BadRequest(f"{sha[:_MAX_QUOTED_CHARACTERS]!r} is not a commit: give all 40 digits")
     try:
         return objects.commit_of(pygit2.Repository(str(mirror_path)), sha) is not None
     except pygit2.GitError as error:
@@ -189,6 +201,7 @@ class OutgoingObjects:
             raise mark_damaged(self._mirror_path, error) from error
 
     def _make_commit(self, parent: pygit2.Commit | None, draft: CommitDraft, change: BranchChange) -> pygit2.Oid:
+        """Make the commit of one draft and return it; ``parent`` if the draft changes nothing."""
         directory = change.directory
         old_tree = objects.tree_of(self._repository, parent, directory) if parent is not None else None
         new_tree = self._tree(old_tree, [_TreeWrite(edit.path.split("/"), self._blob(edit)) for edit in draft.edits]) or objects.EMPTY_TREE
@@ -289,6 +302,7 @@ def _signature(identity: GitIdentity, time: datetime | None = None) -> pygit2.Si
 
 
 def _plain(value: str) -> str:
+    """Return a name or address without the characters that git forbids, such as ``<`` and a final comma."""
     return "".join(character for character in value if character.isprintable() and character not in "<>").strip(" .,:;\"'")[
         :_MAX_NAME_CHARACTERS
     ]

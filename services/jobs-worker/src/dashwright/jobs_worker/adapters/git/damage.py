@@ -28,5 +28,6 @@ def mark_damaged(mirror_path: Path, error: Exception) -> MirrorDamaged:
 
 def is_damaged(error: SourceFailed) -> bool:
     """Return whether an error of git is caused by a damaged mirror."""
+    # If the host failed, it is the cause of an incomplete pack.
     messages = _DAMAGE_MESSAGES if isinstance(error, HostFailed) else _DAMAGE_MESSAGES + _AMBIGUOUS_MESSAGES
     return isinstance(error, MirrorDamaged) or any(message in error.message for message in messages)

@@ -27,8 +27,11 @@ BRANCH_NOT_FOUND: Final = "branch not found"
 
 _MOVED_MESSAGES: Final = ("[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already exists")
 _MAX_REMOTE_LINES: Final = 5
-_MAX_DETAIL_CHARACTERS: Final = 500
-_MAX_GIT_DETAIL_CHARACTERS: Final = 300
+_MAX_REMOTE_CHARACTERS: Final = 500
+"""Limit on the characters of the first lines that hooks of a host print, which have the reason of a rejection."""
+
+_MAX_GIT_CHARACTERS: Final = 300
+"""Limit on the last characters that git prints, which have the reason of a failure."""
 
 _NO_REPOSITORY: Final = "there is no repository at this address"
 _DENIED: Final = "the git host denies access: the repository does not exist, or the deploy key or token lacks the right to read or write it"
@@ -119,7 +122,7 @@ _SSH_KEY_FIELD: Final = "secure.sshKey"
 def push_rejection(branch: str, reason: str, stderr: str, secrets: Sequence[str]) -> DashwrightError:
     """Return the error for a rejected push as one sentence. If hooks of the host rejected the push, it quotes their first lines."""
     remote_lines = [line.removeprefix("remote:").strip() for line in stderr.splitlines() if line.startswith("remote:")]
-    detail = _redacted("; ".join([line for line in remote_lines if line][:_MAX_REMOTE_LINES]) or reason, secrets)[:_MAX_DETAIL_CHARACTERS]
+    detail = _redacted("; ".join([line for line in remote_lines if line][:_MAX_REMOTE_LINES]) or reason, secrets)[:_MAX_REMOTE_CHARACTERS]
     if "cannot create" in stderr:
         return BadRequest(f"branch {branch!r} cannot be created: the name of another branch is a prefix of it, or the other way round")
     if any(message in reason for message in _MOVED_MESSAGES):
@@ -145,6 +148,7 @@ def is_throttled(failed: GitFailed) -> bool:
 def is_repository_missing(stderr: str) -> bool:
     """Return whether the repository does not exist at this address, although it may at another one."""
     status = _STATUS_PATTERN.search(stderr)
+    # A redirect, which git does not follow.
     if status is not None and status[1].startswith("3"):
         return True
     return error_for(stderr).message.startswith(_NO_REPOSITORY)
@@ -189,9 +193,10 @@ def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
     if ssh_error is not None:
         return ssh_error
     lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in stderr.splitlines()]
-    detail = _redacted("; ".join(line for line in lines if line and line not in _ADVICE), secrets)[-_MAX_GIT_DETAIL_CHARACTERS:]
+    detail = _redacted("; ".join(line for line in lines if line and line not in _ADVICE), secrets)[-_MAX_GIT_CHARACTERS:]
     for message, error_type, sentence in _ERRORS_BY_MESSAGE:
         if message.lower() in stderr.lower():
+            # An error of the server is for operators, who need the words of git, too.
             return error_type(f"{sentence} ({detail})" if issubclass(error_type, SourceFailed) else sentence)
     status = _STATUS_PATTERN.search(stderr)
     if status is None:

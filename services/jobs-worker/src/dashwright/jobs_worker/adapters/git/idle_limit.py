@@ -30,8 +30,11 @@ class Transfer:
     def __init__(self) -> None:
         #: Set when ssh or git has closed the pipe of responses.
         self.is_over = Event()
+        #: Monotonic time in seconds of the last byte that was read or written.
         self._last_activity = time.monotonic()
+        #: The last four bytes of the response; empty after a request.
         self._last_bytes = b""
+        #: True while git takes bytes of a response.
         self._is_delivering = False
 
     def copy_requests(self, source: IO[bytes], target: IO[bytes]) -> None:

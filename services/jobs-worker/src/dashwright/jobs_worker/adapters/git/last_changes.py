@@ -29,12 +29,14 @@ _MAX_TIMESTAMP: Final = 253_402_300_799
 
 _MAX_NAME_CHARACTERS: Final = 200
 _COMMIT_HEADER: Final = re.compile(rb"\x01(\d{1,19})\x02(.*)", re.DOTALL)
+"""The header of a commit in the output of ``git log``: commit time and name of the author, as ``--format`` below demands."""
 
 
 class LastChanges:
     """Last changes by commit. A failure of git is logged and cached as unknown changes, so that callers wait only once."""
 
     def __init__(self) -> None:
+        #: Last changes by path, by mirror and commit.
         self._cache: OrderedDict[tuple[Path, str], Mapping[bytes, LastChange]] = OrderedDict()
 
     async def get(self, commit: Commit, paths: Collection[str]) -> Mapping[str, LastChange]:
@@ -43,7 +45,8 @@ class LastChanges:
         A single file is looked up through the whole history; for many, the newest 5,000 commits are examined.
         """
         changes = self._cache.get((commit.mirror_path, commit.sha))
-        if len(paths) == 1 and not (changes or {}).keys() & {os.fsencode(path) for path in paths}:
+        has_cached_path = any(os.fsencode(path) in (changes or {}) for path in paths)
+        if len(paths) == 1 and not has_cached_path:
             changes = await self._walk_history(commit, next(iter(paths)))
         elif changes is None:
             changes = await self._walk_history(commit)
@@ -51,6 +54,7 @@ class LastChanges:
         return {path: change for path in paths if (change := changes.get(os.fsencode(path))) is not None}
 
     async def _walk_history(self, commit: Commit, path: str = "") -> Mapping[bytes, LastChange]:
+        """Return the last change of one path, or (if ``path`` is empty) those in the newest 5,000 commits; empty if git fails."""
         # Combined diffs: a merge counts as a change of a file only if it differs from every parent.
         options = ["--no-renames", "--diff-merges=combined", "--name-only", "-z", "--format=%x01%ct%x02%an"]
         scope = ["--max-count=1", commit.sha, "--", f":(literal){path}"] if path else [f"--max-count={MAX_COMMITS}", commit.sha, "--"]
@@ -71,7 +75,7 @@ class LastChanges:
 
 
 def _parse_log(output: bytes) -> dict[bytes, LastChange]:
-    """Return the first change of each path in the log, which begins with the newest."""
+    """Return the last change of each path. The log begins with the newest commit."""
     changes: dict[bytes, LastChange] = {}
     change = LastChange(0)
     follows_header = False

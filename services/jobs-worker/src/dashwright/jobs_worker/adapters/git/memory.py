@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 _MAX_BYTES: Final = 2 * 1024 * 1024 * 1024
-_CONTAINER_SHARE: Final = 2
-"""Divisor of the container's memory. One program may use half: if several need so much, the system ends one of them."""
+_CONTAINER_DIVISOR: Final = 2
+"""One program may use half of the container's memory. If several need so much, the system ends one of them."""
 
 _LIMIT_FILES: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Files with the memory limit of a container, by cgroups of version 2 and 1."""
@@ -19,6 +19,7 @@ def limited_command() -> str:
 
     If the memory of the container is used up, the system ends the git program and not the worker.
     """
+    # -v limits the address space, which includes mapped packs, and -d the memory that the program allocates; both in KiB.
     return (
         "{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; "
         f'ulimit -v {_MAX_BYTES // 1024} && ulimit -d {allowed_bytes(_LIMIT_FILES) // 1024} && exec git "$@"'
@@ -27,7 +28,7 @@ def limited_command() -> str:
 
 def allowed_bytes(limit_files: Sequence[Path]) -> int:
     """Return how many bytes one git program may allocate. ``limit_files`` contain the memory limit of the container, if it has one."""
-    limits = [limit // _CONTAINER_SHARE for path in limit_files if (limit := _limit(path)) is not None]
+    limits = [limit // _CONTAINER_DIVISOR for path in limit_files if (limit := _limit(path)) is not None]
     return min([_MAX_BYTES, *limits])
 
 

@@ -167,6 +167,7 @@ class Mirrors:
             if error.message != BRANCH_NOT_FOUND:
                 raise
             branch_error = await remote.missing_branch_error(branch, mirror_path)
+            # Without an error, the repository has no branch and so no commit yet.
             if branch_error is None:
                 return None
             raise branch_error from error
@@ -205,12 +206,14 @@ class Mirrors:
             try:
                 await self._fetch_into(mirror_path, remote, f"+refs/heads/*:{mirror_references.SEARCHED_PREFIX}*")
                 if not await asyncio.to_thread(mirror_references.has_commit, mirror_path, sha):
+                    # Raises the NotFound of the first fetch.
                     raise
                 await run_to_end(mirror_references.keep_synced_commit, mirror_path, sha)
             finally:
                 await run_to_end(mirror_references.delete_searched_references, mirror_path)
 
     async def _fetch_into(self, mirror_path: Path, remote: Remote, source_and_target: str) -> None:
+        """Fetch a refspec, such as ``+refs/heads/main:refs/dashwright/…``. Raises the errors of ``Remote.run``, and TooLarge."""
         # Without --update-shallow, git leaves out the branches of a host with a shallow history, and reports success.
         arguments = ("fetch", "--no-tags", "--no-write-fetch-head", "--update-shallow", "--quiet", remote.url, source_and_target)
         await self.within_size_limit(mirror_path, remote.run(*arguments, directory=mirror_path))

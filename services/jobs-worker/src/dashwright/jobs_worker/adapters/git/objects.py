@@ -94,9 +94,11 @@ def object_at(repository: pygit2.Repository, tree: pygit2.Tree, path: str) -> py
 
 def history(repository: pygit2.Repository, sha: str) -> Iterator[pygit2.Commit]:
     """Yield a commit and all its ancestors, the newest first. Raises TooLarge, and KeyError if the mirror lacks one of them."""
-    insertion_order = count()  # of commits with the same time, because ids are not comparable
+    # The heap orders commits of the same time by a counter, because object ids are not comparable.
+    insertion_order = count()
     first = pygit2.Oid(hex=sha)
     queued_ids = {first}
+    # The negative time, so that the newest commit is the first one.
     queue = [(0, next(insertion_order), first)]
     while queue:
         # The queue contains ids, so each commit is loaded twice: the loaded commits of a long queue could exhaust memory.

@@ -25,6 +25,7 @@ class BlobsAhead:
         self._process = process
         self._output: IO[bytes] = process.stdout
         self._max_bytes = max_bytes
+        #: Header of the next blob if it was read already, else empty. It is kept while other blobs are requested.
         self._header = b""
 
     @classmethod

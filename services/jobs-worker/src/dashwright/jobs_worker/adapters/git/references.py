@@ -27,10 +27,18 @@ _HEADERS: Final[Mapping[str, str]] = {
 }
 _RESULT_TYPE: Final = "application/x-git-upload-pack-result"
 _LENGTH_DIGITS: Final = 4
+"""Hexadecimal digits at the beginning of a packet, with its length including these digits."""
+
+_DELIMITER_PACKET: Final = b"0001"
+_FLUSH_PACKET: Final = b"0000"
+"""End of a request or response."""
+
 _SHA1: Final = re.compile(rb"[0-9a-f]{40}")
-#: For how long a repository whose host did not respond as expected is read by the git program.
 _PAUSE_SECONDS: Final = 600.0
+"""Seconds for which the git program reads a repository after its host did not respond as expected."""
+
 _MAX_PAUSED: Final = 10_000
+"""Limit on the repositories whose pause is remembered."""
 
 
 class UnexpectedReferences(Exception):
@@ -96,7 +104,7 @@ class ReferenceReader:
 
 def _list_command(reference: str) -> bytes:
     """Return the command ``ls-refs`` for references with a prefix, as packets of gitprotocol-v2(5)."""
-    return _packet("command=ls-refs\n") + b"0001" + _packet(f"ref-prefix {reference}\n") + b"0000"
+    return _packet("command=ls-refs\n") + _DELIMITER_PACKET + _packet(f"ref-prefix {reference}\n") + _FLUSH_PACKET
 
 
 def _packet(text: str) -> bytes:
@@ -107,7 +115,7 @@ def _packet(text: str) -> bytes:
 def _references(body: bytes) -> Iterator[tuple[str, str]]:
     """Yield the name and commit of each reference. Raises UnexpectedReferences if the body is not such a list."""
     start = 0
-    while (digits := body[start : start + _LENGTH_DIGITS]) != b"0000":
+    while (digits := body[start : start + _LENGTH_DIGITS]) != _FLUSH_PACKET:
         try:
             length = int(digits, 16)
         except ValueError as error:

@@ -40,9 +40,14 @@ _MAX_TRIED_ADDRESSES: Final = 4
 """Limit on the IP addresses of a host that are tried, because each one that is not reached occupies a worker for 15 seconds."""
 
 _MAX_KNOWN_URLS: Final = 10_000
+_MAX_QUOTED_CHARACTERS: Final = 80
+"""Limit on the characters of an invalid branch name that an error quotes."""
+
+_USUAL_REQUESTS: Final = 2
+"""HTTP requests that most git commands make."""
 
 _REQUESTS_BY_COMMAND: Final[Mapping[str, int]] = {"fetch": 3}
-"""HTTP requests that a git command makes. A command that is missing here makes two."""
+"""HTTP requests that a git command makes, if they are not the usual number."""
 
 _PUSH_SETTINGS: Final = {"http.postBuffer": str(64 * 1024 * 1024)}
 """A push up to this size is one request with a Content-Length: not every host accepts chunked requests."""
@@ -157,7 +162,8 @@ class Remote:
         self.known_urls[self.url] = working_url
 
     async def _run_at(self, url: str, arguments: Sequence[str], directory: Path, settings: Mapping[str, str]) -> bytes:
-        address, ip_addresses = self._address(), await self._charged(_REQUESTS_BY_COMMAND.get(arguments[0], 2))
+        """Run a command with ``url`` in place of ``self.url``, after its requests are charged."""
+        address, ip_addresses = self._address(), await self._charged(_REQUESTS_BY_COMMAND.get(arguments[0], _USUAL_REQUESTS))
         actual_arguments = [url if argument == self.url else argument for argument in arguments]
         try:
             return await self._run_connected(address, ip_addresses[:_MAX_TRIED_ADDRESSES], actual_arguments, directory, settings)
@@ -190,12 +196,14 @@ class Remote:
     async def _run_with(
         self, address: GitAddress, ip_addresses: Sequence[Address], arguments: Sequence[str], directory: Path, settings: Mapping[str, str]
     ) -> bytes:
+        """Run a command with the settings of HTTP, which pin all IP addresses, or with those of SSH, which pin the first one."""
         if not address.is_ssh:
             return await self._run_program(arguments, directory, {**self._http_settings(address, ip_addresses), **settings})
         with ssh_settings(self.ssh, address, ip_addresses[0], self.idle_seconds) as host_settings:
             return await self._run_program(arguments, directory, {**host_settings, **settings})
 
     async def _run_program(self, arguments: Sequence[str], directory: Path, settings: Mapping[str, str]) -> bytes:
+        """Run git. Raises SourceFailed, with the advice of the caller, if it exceeds the limit on its time."""
         try:
             return await command.run(arguments, directory=directory, settings=settings, timeout_seconds=self.timeout_seconds)
         except GitTimedOut as error:
@@ -283,12 +291,14 @@ class Remote:
         return ip_addresses
 
     def _address(self) -> GitAddress:
+        """Return the parts of the url. Raises BadRequest for a host name that programs may read differently."""
         address = parse_git_address(self.url)
         if address is None:
             raise BadRequest("the host of the url must be written in plain letters, digits, dots and hyphens, or as an address")
         return address
 
     def _host(self) -> str:
+        """Return the host as the budget names it: ``name:port``."""
         address = self._address()
         return f"{address.host}:{address.port}"
 
@@ -309,6 +319,7 @@ class Remote:
         return settings
 
     def _credentials(self) -> str:
+        """Return the user and password of HTTP Basic authentication, in Base64."""
         user_and_password = self.token if ":" in self.token else f"{_BASIC_AUTH_USER}:{self.token}"
         return base64.b64encode(user_and_password.encode()).decode()
 
@@ -324,16 +335,21 @@ def _hidden_branch_error(detail: str) -> BadRequest:
 
 
 def _checked_branch(name: str) -> str:
+    """Return the name of a default branch. Raises BadRequest if it is invalid."""
     if not is_branch(name):
-        raise BadRequest(f"the host's own branch has a name that git does not accept ({name[:80]!r}): name another one as the branch")
+        raise BadRequest(
+            f"the host's own branch has a name that git does not accept ({name[:_MAX_QUOTED_CHARACTERS]!r}): name another one as the branch"
+        )
     return name
 
 
 def _branches(stdout: bytes) -> dict[str, str]:
+    """Return the commits by branch from the output of ``git ls-remote``, for at most MAX_BRANCHES."""
     lines = (line.partition("\trefs/heads/") for line in stdout.decode(errors="replace").splitlines())
     return dict(islice(((name, sha) for sha, _, name in lines if name), MAX_BRANCHES))
 
 
 def _commit_of(stdout: bytes, reference: str) -> str | None:
+    """Return the commit of a reference from the output of ``git ls-remote``; None if the reference is missing."""
     lines = (line.partition("\t") for line in stdout.decode(errors="replace").splitlines())
     return next((sha for sha, _, name in lines if name == reference), None)

@@ -83,8 +83,13 @@ def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address, id
             "HostName": str(ip_address),
             "HostKeyAlias": known_hosts_name(address),
         }
-        limited = [sys.executable, "-I", "-S", idle_limit.__file__, str(idle_seconds), "ssh"]
-        arguments = [*limited, "-F", "/dev/null", *(argument for name, value in options.items() for argument in ("-o", f"{name}={value}"))]
+        limited_ssh = [sys.executable, "-I", "-S", idle_limit.__file__, str(idle_seconds), "ssh"]
+        arguments = [
+            *limited_ssh,
+            "-F",
+            "/dev/null",
+            *(argument for name, value in options.items() for argument in ("-o", f"{name}={value}")),
+        ]
         yield {"protocol.ssh.allow": "always", "core.sshCommand": shlex.join(arguments), "ssh.variant": "ssh"}
 
 

@@ -14,6 +14,8 @@ from dashwright.jobs_worker.adapters.git.private_files import private_files
 _PROGRAM: Final = "ssh-keygen"
 _TIMEOUT_SECONDS: Final = 30.0
 _KEY: Final = re.compile(r"with \S+ key (SHA256:\S+)")
+"""The fingerprint of the key in a message of ssh-keygen."""
+
 _MAX_DETAIL_CHARACTERS: Final = 200
 
 
@@ -65,6 +67,7 @@ def require_program() -> None:
 
 
 def _reason(stderr: str) -> str:
+    """Return why a signature is not accepted, from the messages of ssh-keygen."""
     key = _KEY.search(stderr)
     if key is not None and "No principal matched" in stderr:
         return f"allowedSigners does not list its key {key[1]}"

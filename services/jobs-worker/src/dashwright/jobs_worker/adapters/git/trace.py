@@ -15,6 +15,7 @@ _MAX_TRACE_BYTES: Final = 16 * 1024
 _CONNECT_SECONDS: Final = 15.0
 """Limit for one connection with its TLS handshake, as over SSH. The limit of libcurl itself is five minutes, and git cannot change it."""
 
+# Beginnings of the lines of a trace: ``==`` for events of libcurl, ``=>`` for sent and ``<=`` for received data.
 _CONNECTING: Final = b"== Info:   Trying "
 _CONNECTED: Final = b"=> Send header"
 _RESPONSE: Final = b"<= Recv header: HTTP/"
@@ -30,6 +31,7 @@ class GitTrace:
     """A pipe for the trace of the program. In some versions the trace has tokens in it, so no other process may read it."""
 
     def __init__(self, read_end: int, write_end: int) -> None:
+        #: The open ends of the pipe; the last one is closed first.
         self._ends = [read_end, write_end]
         self._last_bytes = b""
 
@@ -61,6 +63,7 @@ class GitTrace:
             transport.close()
 
     async def _read(self, reader: asyncio.StreamReader) -> bytes:
+        """Return the next part of the trace, empty at its end. Raises TimeoutError if git has been connecting for too long."""
         is_connecting = self._last_bytes.rfind(_CONNECTING) > self._last_bytes.rfind(_CONNECTED)
         async with asyncio.timeout(_CONNECT_SECONDS if is_connecting else None):
             return await reader.read(_MAX_TRACE_BYTES)

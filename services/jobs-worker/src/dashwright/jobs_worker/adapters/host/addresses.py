@@ -46,6 +46,7 @@ class Api:
     def authorization(self) -> str:
         """The value of the Authorization header; empty without a token."""
         api, (user, separator, password) = self.host.rest_api, self.token.partition(":")
+        # A token may be ``user:password``. If the host accepts no passwords, or the user is a name for tokens, the password is a token.
         if separator and api.accepts_passwords and user not in api.token_users:
             return f"Basic {base64.b64encode(self.token.encode()).decode()}"
         token = password if separator else self.token
@@ -81,7 +82,8 @@ def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") 
             f"if that is another kind of host, an operator can name it in {APIS_SETTING}"
         )
     # If a host serves its API below a path, its repositories are below this path, too.
-    prefix = urlsplit(address.removesuffix(host.rest_api.version)).path if urlsplit(address).netloc.lower() == parts.netloc.lower() else ""
+    is_api_on_same_host = urlsplit(address).netloc.lower() == parts.netloc.lower()
+    prefix = urlsplit(address.removesuffix(host.rest_api.version)).path if is_api_on_same_host else ""
     beginning = f"{host.rest_api.git_path}/" if host.rest_api.git_path else ""
     git_path = parts.path.removeprefix(f"{prefix}/").strip("/")
     names = [unquote(name) for name in git_path.removeprefix(beginning).split("/")]
@@ -90,6 +92,7 @@ def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") 
         form = "owner[/group…]/name" if host.rest_api.is_nested else f"{beginning}owner/name"
         raise BadRequest(f"pull requests and webhooks need a url of the form https://{parts.netloc.lower()}/{form}")
     quoted_names = [quote(name, safe="~") for name in names]
+    # APIs name a repository by a path, or by the same names as one segment, with quoted slashes.
     path, segment = "/".join(quoted_names), quote("/".join(names), safe="")
     repository = host.rest_api.repository.format(path=path, segment=segment, owner=quoted_names[0], name=quoted_names[-1])
     return Api(host, address, repository, page_of(host, url), token, namespace)

@@ -23,6 +23,7 @@ _MAX_CACHED_RESPONSES: Final = 200
 """Limit on the cached responses of hosts, of at most 100 commits each."""
 
 _MAX_CHARACTERS: Final = 300
+"""Limit on the characters of a login, and on those of the address of an avatar."""
 
 
 class AccountPayload(BaseModel):
@@ -54,7 +55,7 @@ class CommitPayload(BaseModel):
     committer: AccountPayload | None = None
 
     def accounts(self) -> Mapping[str, AccountPayload]:
-        """Return the accounts by the names that the commit is signed with."""
+        """Return the accounts by the names of the author and committer. If both names are equal, the author's account is returned."""
         signatures = ((self.commit.committer, self.committer), (self.commit.author, self.author))
         return {
             signature.name: account for signature, account in signatures if signature is not None and signature.name and account is not None

@@ -117,6 +117,7 @@ class HostClient:
                 target = api.inner_url(response.headers.get("Location", "")) if response.status in _REDIRECTS else None
                 if method != "GET" or target is None:
                     raise await self._error(response, url, api.namespace, api.secrets) from response
+                # Some hosts leave the query out of the address to which they redirect.
                 url = target.update_query({name: value for name, value in url.query.items() if name not in target.query})
         raise _failure(url, "redirects too often")
 
@@ -125,6 +126,7 @@ class HostClient:
             await self._budget.charge(_host_and_port(url), namespace, 1)
 
     async def _error(self, response: ErrorResponse, url: URL, namespace: str, secrets: Sequence[str]) -> DashwrightError:
+        """Return the error for a response. If the host limits requests, the requests of the organization are paused."""
         if is_throttled(response) and self._budget is not None:
             return await self._budget.pause(_host_and_port(url), namespace, retry_after(response))
         return error_for(response, secrets)

@@ -92,7 +92,7 @@ def _message(response: ErrorResponse) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts in a value, which may be in lists or objects."""
+    """Return the texts in a value: the value itself, or the texts in a list or object, or in the lists in it."""
     if isinstance(value, str):
         return [value]
     inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []

@@ -90,6 +90,7 @@ class RestHost:
         body = _comment_body(api, f"{mark}\n{text}")
         list_path = description.list_path.format(number=number)
         async for item in self._items(api, list_path, limit=_MAX_COMMENTS, query=description.list_query):
+            # Some hosts list all activities, of which only comments have this member.
             if description.item and member_of(item, description.item) is None:
                 continue
             comment = comment_of(api.host, member_of(item, description.item))
@@ -97,6 +98,7 @@ class RestHost:
                 continue
             path = description.path.format(number=number, id=comment.id)
             try:
+                # Some hosts reject a change without the version of the comment that it replaces.
                 versions = {description.version: comment.version} if description.version else {}
                 response = await self._client.request(description.update_method, api, path, body={**body, **document_of(versions)})
             except (Forbidden, NotFound):
@@ -190,6 +192,7 @@ def _comment_page(api: Api, number: int, comment: Comment) -> str:
 
 
 def _comment_body(api: Api, text: str) -> dict[str, Any]:
+    """Return the body of a request that writes a comment, shortened to the limit of the host."""
     description = api.host.comments
     if len(text) > description.max_characters:
         # A cut inside a code block would hide the note in it, so whole blocks are omitted.
@@ -198,10 +201,12 @@ def _comment_body(api: Api, text: str) -> dict[str, Any]:
 
 
 def _page_number(api: Api, page: int) -> dict[str, int]:
+    """Return the query for a page by number; empty for a host that names the next page in its responses."""
     return {} if api.host.rest_api.pagination in (Pagination.NEXT_MEMBER, Pagination.NEXT_START) else {"page": page}
 
 
 def _page_items(api: Api, response: ApiResponse) -> list[Any]:
+    """Return the items of one page of a list. Raises SourceFailed if the response has no list."""
     items = member_of(response.data, api.host.rest_api.items)
     if not isinstance(items, list):
         raise SourceFailed("the git host's API does not respond with the requested list")

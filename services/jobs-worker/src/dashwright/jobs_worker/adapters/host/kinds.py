@@ -60,6 +60,7 @@ class HostKinds:
         return host
 
     async def _probe(self, origin: URL, namespace: str) -> Host:
+        """Return the first kind of host whose probe gets the expected response, by status and text; GitHub without one."""
         for host in HOSTS:
             probe = host.rest_api.probe
             if probe is None:

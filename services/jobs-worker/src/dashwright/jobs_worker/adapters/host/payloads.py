@@ -81,6 +81,7 @@ def comment_of(host: Host, data: Any) -> Comment:
 def status_body(host: Host, repository: str, status: CommitStatus) -> dict[str, Any]:
     """Return the body of a request that sets the status of ``repository``. Empty values are omitted."""
     description, name = host.statuses, f"dashwright/{repository}"
+    # Two long names must not be cut to the same key, so the key of a long name is its digest.
     is_long = len(name) > description.max_key_characters
     values = {
         "state": description.states[status.state.value],
@@ -102,14 +103,15 @@ def hook_of(host: Host, data: Any) -> Hook:
     if description.event_list and not isinstance(names, list):
         reader.faults.append(description.event_list)
         names = []
+
+    def is_subscribed(host_event: str) -> bool:
+        """Return whether the webhook receives an event, which is in the list of names or is a member with the value ``true``."""
+        return host_event in names if isinstance(names, list) else member_of(data, host_event) is True
+
     hook = Hook(
         id=_hook_number(reader, description.id) if description.has_uuids else reader.number(description.id),
         url=reader.optional_text(description.url),
-        events=frozenset(
-            event
-            for event, host_events in description.events.items()
-            if all(name in names if isinstance(names, list) else member_of(data, name) is True for name in host_events)
-        ),
+        events=frozenset(event for event, host_events in description.events.items() if all(map(is_subscribed, host_events))),
         is_active=not description.active or member_of(data, description.active) is not False,
     )
     _check(reader)
@@ -145,6 +147,7 @@ def _count(value: Any) -> int:
 
 
 def _check(reader: MemberReader) -> None:
+    """Raise SourceFailed if members that the reader has read were missing."""
     if reader.faults:
         fields = ", ".join(sorted(set(reader.faults)))
         raise SourceFailed(f"the git host's API responds without required members: {fields}")
