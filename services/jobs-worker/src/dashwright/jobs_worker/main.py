@@ -72,8 +72,9 @@ _HOOK_INTERVAL_SECONDS = 5.0
 _ARCHIVE_INTERVAL_SECONDS = 1.0
 _REPLY_INTERVAL_SECONDS = 0.25
 _OUTCOME_INTERVAL_SECONDS = 0.5
-_BOUND_INTERVAL_SECONDS = 10.0
+_BACKLOG_INTERVAL_SECONDS = 10.0
 _PROBE_SLOTS = 8
+"""Probes that one worker runs concurrently at the request of other processes."""
 
 
 class JobsWorker:
@@ -86,7 +87,8 @@ class JobsWorker:
         cipher, signer = SecretCipher.from_keys(*keys), Signer(*keys)
         self._wakeups = WakeupPublisher(broker)
         self._references = ReferenceReader(settings.git_authorities)
-        budget, background_budget = (HostBudget(database, settings.host_requests, leaves_reserve=leaves) for leaves in (False, True))
+        budget = HostBudget(database, settings.host_requests)
+        background_budget = HostBudget(database, settings.host_requests, leaves_reserve=True)
         checkouts = RepositoryCheckouts(settings, cipher, budget, self._references)
         background_checkouts = RepositoryCheckouts(settings, cipher, background_budget, self._references)
         prober = Prober(database, clock, checkouts.check_readable)
@@ -148,8 +150,8 @@ class JobsWorker:
             Chore("batch_archiver", archiver.run_once, seconds=_ARCHIVE_INTERVAL_SECONDS),
             Chore("item_replies", replies.run_once, seconds=_REPLY_INTERVAL_SECONDS),
             Chore("notification_outcomes", NotificationOutcomes(database).run_once, seconds=_OUTCOME_INTERVAL_SECONDS),
-            Chore("notification_bound", notification_bound.run_once, seconds=_BOUND_INTERVAL_SECONDS),
-            Chore("notification_backlog", NotificationBacklog(database).run_once, seconds=_BOUND_INTERVAL_SECONDS),
+            Chore("notification_bound", notification_bound.run_once, seconds=_BACKLOG_INTERVAL_SECONDS),
+            Chore("notification_backlog", NotificationBacklog(database).run_once, seconds=_BACKLOG_INTERVAL_SECONDS),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_INTERVAL_SECONDS),
             Chore("copy_cleaner", CopyCleaner(database, checkouts.mirrors).clean, seconds=_CLEAN_COPIES_INTERVAL_SECONDS),
             *([Chore("hooks", self.hooks.refresh, seconds=_HOOK_INTERVAL_SECONDS)] if settings.scheduling else []),
@@ -206,6 +208,7 @@ def _planner(settings: Settings, database: Database, clock: Clock, checkouts: Re
 def _store_opener(settings: Settings, database: Database, clock: Clock) -> Callable[[Repository], DatabaseObjectStore]:
     """Return a function that opens the objects of a repository for reading."""
     quota_rules = settings.quota_rules
+    # Only a write compares the edition, so a store for reading may have any.
     return lambda repository: DatabaseObjectStore(database, clock, quota_rules, repository=repository, edition=0)
 
 

@@ -22,15 +22,7 @@ from dashwright.common.models.job_options import ExportJobOptions
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.jobs_worker.actions.branch_files import BranchFiles
 from dashwright.jobs_worker.actions.retries import with_retries
-from dashwright.jobs_worker.domain.export import (
-    Adoption,
-    Directories,
-    ExportItem,
-    HistoryVersion,
-    candidate_paths,
-    choose_path,
-    path_fault,
-)
+from dashwright.jobs_worker.domain.export import Adoption, Directories, ExportItem, HistoryVersion, candidate_paths, choose_path, path_fault
 from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.files.rules import effective_ref
 from dashwright.jobs_worker.domain.folder_files import FolderFile
@@ -161,6 +153,7 @@ async def export(
 async def _collect_objects(
     job: ExportJob, exports: Exports, reporter: ProgressReporter, spool: Spool, limits: ExportLimits, progress: JobProgress
 ) -> _ExportSet:
+    """List the objects to export and spool their versions. Raises NotFound for an unknown folder, and TooLarge."""
     options = job.options
     folders = await exports.folders(limits.max_files + 1)
     if len(folders) > limits.max_files:
@@ -205,6 +198,7 @@ def _spool_versions(
     *,
     with_names: bool,
 ) -> None:
+    """Put the versions of objects into the spool, and the objects or their faults into ``export_set``."""
     versions_by_uid: defaultdict[str, list[HistoryVersion]] = defaultdict(list)
     for version in versions:
         versions_by_uid[version.uid].append(version)
@@ -282,6 +276,7 @@ async def _open_base(checkouts: Checkouts, repository: Repository, ref: str) -> 
 
 
 def _plan_files(export_set: _ExportSet, branch_files: BranchFiles, spool: Spool, *, with_names: bool) -> _ExportPlan:
+    """Decide the path of each object, and which of its versions git lacks."""
     plan = _ExportPlan()
     used_paths: set[str] = set()
     for item in export_set.items:
@@ -298,7 +293,7 @@ def _plan_files(export_set: _ExportSet, branch_files: BranchFiles, spool: Spool,
         new_versions = versions if existing_file is None else _versions_after(versions, existing_file.body, spool)
         if new_versions:
             plan.writes.append(_FileWrite(path, new_versions, existing_file.checksum if existing_file else None))
-        effect = Effect.CREATE if existing_file is None else Effect.UPDATE if new_versions else Effect.NOOP
+        effect = _effect(is_new=existing_file is None, is_written=bool(new_versions))
         plan.results.append(Result(effect, item.key.group, item.key.resource, path, item.key.name))
     _plan_folders(export_set, branch_files, plan, spool, with_names=with_names)
     return plan
@@ -333,8 +328,12 @@ def _plan_folders(export_set: _ExportSet, branch_files: BranchFiles, plan: _Expo
         elif directory not in branch_files.entries and directory not in planned_directories:
             plan.directory_files.append(_SpooledFile(f"{directory}{paths.KEEP_FILE}", None))
             planned_directories.update(paths.directories(directory))
-        effect = Effect.CREATE if directory not in branch_files.entries else Effect.UPDATE if writes_file else Effect.NOOP
+        effect = _effect(is_new=directory not in branch_files.entries, is_written=writes_file)
         plan.results.append(Result(effect, item.key.group, item.key.resource, directory, item.key.name))
+
+
+def _effect(*, is_new: bool, is_written: bool) -> Effect:
+    return Effect.CREATE if is_new else Effect.UPDATE if is_written else Effect.NOOP
 
 
 def _error_result(key: Key, path: str, reason: str) -> Result:
@@ -364,6 +363,7 @@ class _SpooledEdits:
 
 
 def _drafts(job: ExportJob, plan: _ExportPlan, spool: Spool) -> Sequence[CommitDraft]:
+    """Return one commit of all files, or with history a commit of each version, the oldest first."""
     if not job.options.history:
         newest_files = [_SpooledFile(write.path, write.versions[-1].ticket, write.replaced_checksum) for write in plan.writes]
         return [CommitDraft(_SpooledEdits([*newest_files, *plan.directory_files], spool), job.author, COMMIT_MESSAGE)]

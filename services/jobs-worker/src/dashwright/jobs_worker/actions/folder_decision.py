@@ -116,6 +116,7 @@ def _decide(
     foreign_names: Mapping[str, str],
     commit: str,
 ) -> FolderDecision:
+    """Return the decision, once everything that it needs is read."""
     folders_before = stored_folders(managed)
     present_paths = present_directories(entries, folders_before)
     claims = decide_claims(folder_files, folders_before, present_paths, names_elsewhere, foreign_names)
@@ -136,9 +137,7 @@ def _decide(
 
 
 def _faults(folder_files: FolderFiles, claims: DecidedClaims) -> list[Fault]:
+    """Return the faults of ``_folder.json`` files that are invalid or whose claim is refused, by path."""
     reasons = {**folder_files.faults, **claims.refusals}
-    return [
-        Fault(path, f"{path} has no effect on the folder: {reasons[directory]}", checksum="", public_message=reasons[directory])
-        for directory in sorted(reasons)
-        if (path := directory + paths.FOLDER_FILE)
-    ]
+    reasons_by_path = {directory + paths.FOLDER_FILE: reasons[directory] for directory in sorted(reasons)}
+    return [Fault(path, f"{path} has no effect on the folder: {reason}", public_message=reason) for path, reason in reasons_by_path.items()]

@@ -98,6 +98,7 @@ def _steps(planned_sync: PlannedSync, spool: Spool) -> Iterator[_PreviewStep]:
 
 
 def _spooled_write(file: PreparedFile, folders: Folders, spool: Spool, *, is_new: bool) -> Write:
+    """Return the write of a file, with its body from the spool."""
     return write_for(file.path, file.checksum, resource_from_bytes(spool.get(file.ticket)), folders, is_new=is_new)
 
 
@@ -109,6 +110,7 @@ def _refused_change(fault: Fault) -> PlannedChange:
 
 
 def _write_step(write: Write, path: str, make_write: Callable[[], Write]) -> _PreviewStep:
+    """Return the step of a write. ``make_write`` makes the write again for the comparison, so that not all bodies are in memory."""
     change = PlannedChange(
         action=PlannedAction.CREATE if write.is_new else PlannedAction.UPDATE,
         group=write.key.group,

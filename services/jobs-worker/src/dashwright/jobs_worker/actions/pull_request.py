@@ -139,6 +139,7 @@ class _Statuses:
 async def _report(
     repository: Repository, pull_request: PullRequest, checkout: Checkout, tools: ReviewTools, reporter: ProgressReporter
 ) -> Report:
+    """Return the effect of merging the pull request. A conflict that would prevent the sync is a problem of the report."""
     changed_files = await tools.host.changed_files(repository, pull_request.number)
     changed_paths, title = _changed_resource_paths(changed_files, _directory(repository)), repository.spec.title
     if not changed_paths:
@@ -156,7 +157,9 @@ async def _report(
         return Report(title, checkout.commit, [], problems=[error.message])
     files = await _Review(repository, pull_request, checkout, tools, planned_sync).file_reports(changed_paths)
     problems = await quota_errors(repository.namespace, planned_sync.plan, tools.document_store)
-    return Report(title, checkout.commit, files, max(0, pull_request.changed_file_count - len(changed_files)), problems)
+    # Some hosts do not report the number of changed files, which is 0 then.
+    skipped_count = max(0, pull_request.changed_file_count - len(changed_files))
+    return Report(title, checkout.commit, files, skipped_count, problems)
 
 
 def _changed_resource_paths(changed_files: Sequence[ChangedFile], directory: str) -> frozenset[str]:
@@ -221,6 +224,7 @@ class _Review:
         return [*write_reports, *(FileReport(item.directory, PlannedAction.DELETE, item.title) for item in removed_folders)]
 
     async def _reports_of_writes(self, files: Sequence[PreparedFile]) -> list[FileReport]:
+        """Return the reports of new and changed files. The first files are compared with the stored objects, and more are linted."""
         tools, existing = self.tools, self.planned_sync.plan.existing
         config, config_issues = await read_lint_config(self.checkout)
         updates = [file.key for file in files[:MAX_DETAILED_FILES] if file.key in existing]
@@ -232,6 +236,7 @@ class _Review:
             is_dashboard = file.key.resource == DASHBOARD.plural
             if is_dashboard and index < MAX_LINTED_FILES:
                 stored_document = documents.get(file.key) if is_stored else None
+                # A stored dashboard without a document was just deleted, and must not look like a new one.
                 with_comparison = index < MAX_DETAILED_FILES and (stored_document is not None or not is_stored)
                 findings = await asyncio.to_thread(
                     _lint_and_compare, resource.spec, stored_document, config, with_comparison=with_comparison
@@ -283,6 +288,7 @@ class _Review:
         return completed_reports
 
     async def _pictures(self, file: PreparedFile, documents: Mapping[Key, Document]) -> Pictures:
+        """Render the stored dashboard, if it exists, and the dashboard in the file."""
         renderer, stored_document = self.tools.renderer, documents.get(file.key)
         old_address = await renderer.render(self.repository, stored_document.spec) if stored_document is not None else ""
         resource = await asyncio.to_thread(self._resource, file)
@@ -312,6 +318,7 @@ class _FileFindings:
 
 
 def _lint_and_compare(body: bytes, stored_document: Document | None, config: Config | None, *, with_comparison: bool) -> _FileFindings:
+    """Lint a dashboard and compare it with the stored one; all of a new dashboard (``stored_document`` None) is a change."""
     spec = _spec_tree(body)
     issues = lint(spec, config)
     errors = [issue for issue in issues if issue.rule in ERROR_RULES and issue.severity is LintSeverity.ERROR]
@@ -344,8 +351,10 @@ def _has_changes(report: Report) -> bool:
 
 
 def _target_branch(repository: Repository) -> str:
+    """Return the repository's branch, into which its pull requests are merged; empty for the default branch of the host."""
     return repository.spec.remote.branch if repository.spec.remote else ""
 
 
 def _directory(repository: Repository) -> str:
+    """Return the directory of the repository at its host; empty for the root."""
     return (repository.spec.remote.path if repository.spec.remote else None) or ""

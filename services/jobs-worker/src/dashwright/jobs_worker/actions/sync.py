@@ -163,7 +163,9 @@ async def plan_sync(
     await reporter.report(progress)
     reader = tools.reader(job.namespace, job.repository)
     prepared_files: list[PreparedFile] = []
-    async with checkout.reading([file.checksum for batch in _batches(scan.candidates) for file in reversed(batch)]) as read_file:
+    # Each batch is read in reverse order, see ``read_batch``.
+    checksums = [file.checksum for batch in _batches(scan.candidates) for file in reversed(batch)]
+    async with checkout.reading(checksums) as read_file:
         for batch in _consume_batches(scan.candidates):
             prepared_files += await asyncio.to_thread(read_batch, batch, read_file, reader, tools.spool, scan)
             progress.files_read += len(batch)
@@ -185,6 +187,7 @@ async def plan_sync(
 def _snapshot(
     plan: Plan, commit: str, entry_count: int, difference: Difference | None, fingerprint: str, *, examines_all: bool
 ) -> Snapshot:
+    """Return the state of the repository after the plan is written."""
     quarantined = [quarantined_file(faults, fingerprint) for faults in _by_path(plan.faults).values()]
     faulty_paths = {item.path for item in quarantined}
     # Neither copies nor invalid ``_folder.json`` files are errors, but the next syncs must examine them again.
@@ -245,6 +248,7 @@ def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 def _consume_batches(items: list[Item]) -> Iterator[Sequence[Item]]:
     """Yield slices of the items and remove them from the list, so that their memory can be freed."""
+    # From the end, because removing from the beginning of a list moves all of its other items.
     items.reverse()
     while items:
         batch = items[: -_BATCH_SIZE - 1 : -1]
@@ -273,6 +277,7 @@ def _resources(files: Sequence[PreparedFile], spool: Spool) -> list[Resource]:
 
 
 async def _report_uncommitted(progress: JobProgress, reporter: ProgressReporter) -> None:
+    """Report that one more change was sent to the store, whose transaction is not committed yet."""
     progress.uncommitted += 1
     await reporter.report(progress)
 
@@ -291,8 +296,9 @@ def _record_unwritten(progress: JobProgress, plan: Plan) -> None:
     """Record the results that need no write: faults, and objects that are up to date."""
     warning_count = len(plan.copies) + len(plan.folder_faults) + len(plan.ignored)
     progress.total = len(plan.unchanged) + len(plan.faults) + warning_count + plan.change_count
-    for (key, is_root_folder), count in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
-        progress.record(Result(_effect_to_count(Effect.NOOP, is_root_folder=is_root_folder), *key, path=""), count)
+    unchanged_counts = Counter((item.key.group, item.key.resource, not item.path) for item in plan.unchanged)
+    for (group, resource, is_root_folder), count in unchanged_counts.items():
+        progress.record(Result(_effect_to_count(Effect.NOOP, is_root_folder=is_root_folder), group, resource, path=""), count)
     for fault in plan.faults:
         kind, effect = fault.kind, Effect.UPDATE if fault.stored_objects else Effect.CREATE
         progress.record(Result(effect, kind.group, kind.plural, fault.path, fault.name, fault.message))
@@ -313,9 +319,8 @@ def record_written(progress: JobProgress, plan: Plan, folders: Folders) -> None:
     ]
     effects = [(Effect.UPDATE if key in plan.existing else Effect.CREATE, key, path) for key, path in written_objects]
     effects += [(Effect.DELETE, item.key, item.path) for item in plan.removals]
-    for (effect, group, resource), count in Counter(
-        (_effect_to_count(effect, is_root_folder=not path), *key[:2]) for effect, key, path in effects
-    ).items():
+    counts = Counter((_effect_to_count(effect, is_root_folder=not path), key.group, key.resource) for effect, key, path in effects)
+    for (effect, group, resource), count in counts.items():
         progress.record(Result(effect, group, resource, path=""), count)
 
 

@@ -59,6 +59,7 @@ class BatchArchiver:
             for uid in uids:
                 try:
                     await step(uid)
+                # Without the database, no other batch can be handled either.
                 except Unavailable:
                     raise
                 except (SegmentLost, DashwrightError) as error:
@@ -97,6 +98,7 @@ class BatchArchiver:
             if not is_stored:
                 async with self._database.connection() as connection:
                     await batch_segments.release(connection, segment)
+        # The results before a retry of an item.
         if segment.object is not None:
             await self._storage.delete(segment.object)
 
@@ -111,6 +113,7 @@ class BatchArchiver:
         return size
 
     async def _compressed_lines(self, segment: ClaimedSegment) -> AsyncIterator[bytes]:
+        """Yield the parts of a gzip file with the lines of a segment. Raises SegmentLost."""
         compressor = zlib.compressobj(_LEVEL, wbits=GZIP_WBITS)
         renewed_at = self._clock.milliseconds()
         first = segment.number * SEGMENT_ITEMS
@@ -123,6 +126,7 @@ class BatchArchiver:
         yield compressor.flush()
 
     async def _renew(self, segment: ClaimedSegment) -> None:
+        """Extend the claim of a segment. Raises SegmentLost if another worker has claimed it."""
         async with self._database.connection() as connection:
             if not await batch_segments.renew(connection, segment, lease=_LEASE):
                 raise SegmentLost("another worker stores the segment")

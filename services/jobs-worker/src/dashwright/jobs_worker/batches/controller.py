@@ -66,6 +66,7 @@ class BatchController:
         self._clock = clock
         self._dispatcher = BatchDispatcher(clock)
         self._rates = RateMeter()
+        #: Set when a batch may have changed.
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -83,6 +84,7 @@ class BatchController:
         async with self._database.listen(CHANNEL, self._on_notification, self._changed.set):
             while True:
                 self._changed.clear()
+                # Also true after an error, so that the next search is not immediate.
                 is_idle = True
                 try:
                     is_idle = not await self.run_once()
@@ -97,6 +99,7 @@ class BatchController:
                     await asyncio.sleep(_SETTLE_SECONDS)
 
     def _on_notification(self, payload: str) -> None:
+        # Batches, their jobs and the outcomes of their notifications are announced as changes of jobs.
         if payload == "job":
             self._changed.set()
 
@@ -143,6 +146,7 @@ class BatchController:
             assert controlled_batch is not None, "the row of a batch is deleted only under the lock of its controller"
             has_more = await self._advance(connection, controlled_batch, stored_object, spec, wakeups, has_lock=has_lock)
         self._wakeups.publish_soon(wakeups)
+        # The step may have ended the batch, and recorded its notification.
         if controlled_batch.is_closed and not controlled_batch.dispatched:
             self._on_due()
         if self._may_report(controlled_batch):
@@ -230,19 +234,20 @@ class BatchController:
         wakeups += await self._dispatcher.dispatch(connection, batch, spec, items)
         if len(items) == count < submittable_count:
             return True
+        # Too few items are ready if some wait for the time of their next attempt.
         if len(items) < count and (next_at := await batches.next_attempt_at(connection, batch.uid)) is not None:
             await batches.continue_later(connection, batch.uid, next_at)
         return False
 
     async def _cancel_items(self, connection: Connection, batch: StoredBatch) -> bool:
-        """Cancel the items of a stopped batch, after a failure only those that have not begun. Return whether more are left."""
+        """Cancel the items of a stopped batch; after a failure only those that have not begun. Return whether more are left to cancel."""
         status = self._cancelled_status().to_json().decode()
         if await batches.cancel_pending(connection, batch.uid, status=status) == batches.CHUNK_SIZE:
             return True
         return await self._cancel_jobs(connection, batch, (State.PENDING,) if batch.stop_reason == batches.FAILURE else _UNFINISHED)
 
     async def _cancel_jobs(self, connection: Connection, batch: StoredBatch, states: Sequence[State]) -> bool:
-        """Cancel the jobs of a batch that are in one of the states. Return whether more are left."""
+        """Cancel the jobs of a batch that are in one of the states. Return whether more are left to cancel."""
         uids = await batches.list_dispatched(connection, batch.uid, states=states)
         status = self._cancelled_status()
         for job in await jobs.cancel_many(connection, uids, status=status.to_json()) if uids else ():
@@ -272,7 +277,7 @@ class BatchController:
         return True
 
     async def _delete(self, connection: Connection, batch: StoredBatch) -> bool:
-        """Cancel the jobs of a batch whose object is deleted, and delete its items. Return whether more are left."""
+        """Cancel the jobs of a batch whose object is deleted, and delete its items. Return whether more of them are left."""
         if await self._cancel_jobs(connection, batch, _UNFINISHED) or await batches.delete_items(connection, batch.uid):
             return True
         await batches.delete(connection, batch.uid)
@@ -282,7 +287,10 @@ class BatchController:
         return False
 
     def _may_report(self, batch: StoredBatch) -> bool:
-        """Return whether the status was not written a moment ago. Otherwise a later search writes it."""
+        """Return whether the status may be written now: if it was not written a moment ago, or if the batch may have ended.
+
+        Otherwise a later search writes it.
+        """
         may_end = batch.is_closed and not batch.dispatched and (batch.stop_reason is not None or not batch.pending)
         return may_end or batch.reported_at is None or self._clock.now() >= batch.reported_at + _REPORT_INTERVAL
 
@@ -319,9 +327,10 @@ def _submittable_count(batch: StoredBatch, spec: BatchSpec) -> int:
     """Return how many items of a batch may be submitted now."""
     # The concurrency group of a batch limits its evaluations only.
     limit = spec.parallelism if batch.has_jobs and spec.parallelism is not None else MAX_DISPATCHED
-    submittable_count = min(limit - batch.dispatched, batch.pending)
+    submittable_count = max(0, min(limit - batch.dispatched, batch.pending))
     # Without a limit of the batch, many items are submitted together, when enough jobs have ended.
-    return 0 if limit == MAX_DISPATCHED and submittable_count < min(batch.pending, _MAX_SUBMITTED) else max(0, submittable_count)
+    awaits_more = limit == MAX_DISPATCHED and submittable_count < min(batch.pending, _MAX_SUBMITTED)
+    return 0 if awaits_more else submittable_count
 
 
 def _stop_reason(batch: StoredBatch, spec: BatchSpec, now: datetime) -> str | None:

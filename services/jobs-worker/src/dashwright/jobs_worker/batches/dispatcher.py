@@ -69,6 +69,7 @@ class BatchDispatcher:
         return wakeups
 
     def _evaluation(self, batch: StoredBatch, spec: BatchSpec, item: ReadyItem) -> NewJob:
+        """Return the job of an item that is an evaluation, with a name that differs in each attempt."""
         return NewJob(
             name=f"{batch.name[:_MAX_PREFIX_LENGTH]}-{item.index}-{secrets.token_hex(4)}",
             namespace=batch.namespace,
@@ -80,11 +81,13 @@ class BatchDispatcher:
             coalesce_key=None,
             # Other jobs have the concurrency group of their repository; the controller limits those.
             concurrency_group=None if spec.parallelism is None else f"batch/{batch.uid}",
+            # Without a group, the limit has no effect.
             group_limit=spec.parallelism or 1,
             wake_key=EVALUATE,
         )
 
     def _job(self, batch: StoredBatch, spec: JobSpec, repository: StoredObject) -> NewJob:
+        """Return the job of an item that is a job of a repository."""
         repository_type = RepositorySpec.model_validate_json(repository.spec).type
         return new_job(batch.namespace, spec, uid=repository.uid, repository_type=repository_type, now=self._clock.now())
 

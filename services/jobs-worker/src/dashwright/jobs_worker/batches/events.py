@@ -46,6 +46,7 @@ def receivers_of(spec: BatchSpec) -> Sequence[Receiver]:
     """Return the receivers of events that the spec of a batch names."""
     receivers: list[Receiver] = []
     if spec.notify is not None and spec.notify.queue is not None:
+        # A queue has no host. Its name is the key by which slow deliveries are limited.
         receivers.append(Receiver("queue", spec.notify.queue, spec.notify.queue))
     if spec.notify is not None and (webhook := spec.notify.webhook) is not None:
         receivers.append(Receiver("webhook", webhook.url, host_of(webhook.url), webhook.encrypted_secret))

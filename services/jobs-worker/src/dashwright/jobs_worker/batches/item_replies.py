@@ -85,7 +85,7 @@ class ItemReplySender:
         reply_indexes = {reply.index for reply in replies}
         lines: dict[int, bytes] = {}
         line, index = b"", first
-        # The lines of all items in the range follow one another.
+        # The lines of all items in the range follow one another, each in one or more parts.
         async for part in self._reader.lines(uid, first=first, end=end):
             if index in reply_indexes and len(line) <= MAX_REPLY_BYTES:
                 line += part

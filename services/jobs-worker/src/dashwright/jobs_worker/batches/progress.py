@@ -30,12 +30,14 @@ class RateMeter:
     """Meter of the rate of each batch: the items that end per second, averaged over ten seconds."""
 
     def __init__(self) -> None:
+        #: Time in Unix milliseconds and number of ended items, at each measurement of a batch.
         self._samples: dict[uuid.UUID, deque[tuple[int, int]]] = {}
 
     def measure(self, batch: StoredBatch, now: int) -> float:
         """Return the rate of a batch, or 0 if it is not known yet. ``now`` is in Unix milliseconds."""
         samples = self._samples.setdefault(batch.uid, deque())
         samples.append((now, batch.ended))
+        # Two samples are kept even if they are older, because a rate needs two.
         while samples[0][0] < now - _RATE_MILLISECONDS and len(samples) > 2:
             samples.popleft()
         while len(self._samples) > _MAX_BATCHES:

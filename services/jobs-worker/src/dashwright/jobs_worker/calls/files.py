@@ -104,6 +104,7 @@ class FileCalls:
 
         For a local directory the result is always None, because a directory does not record authors.
         """
+        # A commit is recognized by its author and author time.
         if not isinstance(request, ChangeRequest | EditRequest) or not request.author.at:
             return None
         state = await self._load_state(request.namespace, request.name)
@@ -152,6 +153,7 @@ class FileCalls:
             checkout = await self._checkout_or_own_branch(repository, ref)
             context = self._context(state, tools, request)
             decision = await decide(context, checkout, request, ref, _generated_suffix)
+            # Without a base, the client only asks for the decision.
             if not request.base:
                 return await _response(repository, decision, decision.view)
             if request.base != decision.base:
@@ -243,11 +245,12 @@ class FileCalls:
         everything.
         """
         base, newest_checkout = parent_checkout.commit if parent_checkout is not None else "", committed_checkout
+        is_new_commit = committed_checkout.commit != base
         # Another writer, such as a sync, may have stored the commit already.
-        is_already_stored = committed_checkout.commit == state.stored_commit.commit != base
-        if is_already_stored:
+        if is_new_commit and committed_checkout.commit == state.stored_commit.commit:
             return
         for _ in range(_ATTEMPTS):
+            # The stored objects are those of the newest commit only if this change is the only difference from the stored commit.
             is_complete = bool(base) and state.stored_commit.commit == base and newest_checkout.commit == committed_checkout.commit
             snapshot = replace(planned_sync.snapshot, commit=newest_checkout.commit if is_complete else "", base_commit=base)
             try:
@@ -319,7 +322,7 @@ async def _response(repository: Repository, decision: ChangeDecision, view: File
 async def _recomputed_decision(
     context: ChangeContext, parent_checkout: Checkout | None, committed_checkout: Checkout, request: ChangeRequest, ref: str
 ) -> ChangeDecision | None:
-    """Return the change, recomputed on the parent of ``committed_checkout``; None if ``committed_checkout`` contains a different change."""
+    """Return the change, decided again on the parent of ``committed_checkout``; None if ``committed_checkout`` has another content."""
     with suppress(BadRequest, Conflict, NotFound):
         decision = await decide(context, parent_checkout, request, ref, _generated_suffix)
         if await files_match(committed_checkout, decision.edits):
@@ -330,7 +333,7 @@ async def _recomputed_decision(
 async def _recomputed_edits(
     context: ChangeContext, parent_checkout: Checkout | None, committed_checkout: Checkout, request: EditRequest
 ) -> list[Edit]:
-    """Return the edits, recomputed on the parent of ``committed_checkout``; empty if ``committed_checkout`` contains a different edit."""
+    """Return the edits, made again on the parent of ``committed_checkout``; empty if ``committed_checkout`` has another content."""
     with suppress(BadRequest, Conflict, NotFound):
         edits = await edits_of(context, parent_checkout, request)
         if await files_match(committed_checkout, edits):

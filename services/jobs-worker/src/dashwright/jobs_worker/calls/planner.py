@@ -55,6 +55,7 @@ class SyncPlanner:
             # A commit that was synced before can be planned even if no branch contains it any more.
             open_at = self._synced_commits.at_synced if ref in kept_commits else self._checkouts.at
             checkout = await open_at(repository, ref)
+            # A repository without commits.
             if checkout is None:
                 return _sync_plan(Preview(summary=[], items=[], is_truncated=False, errors=[]), None, stored_commit.commit)
             with self._open_tools() as tools:

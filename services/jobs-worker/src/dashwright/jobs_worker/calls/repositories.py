@@ -102,6 +102,7 @@ class RepositoryCalls:
 
     async def _test(self, request: TrialRequest) -> TrialResponse:
         """Test a configuration, which is not stored. Return the field to correct and the error message, or an empty response."""
+        # The configuration is not stored, so it has neither a uid nor a generation.
         repository = Repository(request.namespace, request.name, "", 0, request.spec)
         try:
             await self._repositories.check_readable(repository)

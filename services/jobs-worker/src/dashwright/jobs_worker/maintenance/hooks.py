@@ -46,9 +46,16 @@ EVENTS: Final = frozenset({"push", "pull_request"})
 """Events of every webhook. The description of each host maps them to the host's own names."""
 
 _CLAIM_LIMIT: Final = 8
+"""Webhooks that one worker checks or removes concurrently."""
+
 _LEASE: Final = timedelta(minutes=5)
+"""Time after which another worker may check a webhook whose worker is unresponsive."""
+
 _CHECK_INTERVAL: Final = timedelta(hours=1)
 _MIN_RETRY_DELAY: Final = timedelta(seconds=30)
+_MAX_DOUBLINGS: Final = 10
+"""Bound on the doublings of the delay, after which it is far above the limit."""
+
 _ABANDON_AFTER: Final = timedelta(days=1)
 
 
@@ -120,6 +127,7 @@ class Hooks:
         githost = claim.spec.remote
         if claim.hook is not None and (githost is None or claim.config is None or claim.config.url != githost.url):
             claim = await self._abandon_old_host(claim)
+        # A local directory has no host, and an SSH address does not lead to the API of the host.
         if githost is None or is_ssh_form(githost.url or ""):
             await self._execute(lambda connection: hooks.check_on_change(connection, claim.uid))
             return
@@ -179,6 +187,7 @@ class Hooks:
                 await hooks.record_hook(connection, claim.uid, created_hook_id, claim.spec.remote, check_after=_CHECK_INTERVAL)
 
     async def _remove_one(self, removal: HookRemoval) -> None:
+        # The repository may be deleted. Of its spec, the host needs only the address and token with which the webhook was created.
         sync = SyncOptions(target=SyncTarget.FOLDER)
         spec = RepositorySpec(title="", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=removal.config)
         error: DashwrightError | None = None
@@ -236,4 +245,4 @@ def _retry_delay(error: DashwrightError, failures: int) -> timedelta:
     """
     if isinstance(error, TooManyRequests):
         return max(_MIN_RETRY_DELAY, timedelta(seconds=error.retry_after or 0))
-    return min(_CHECK_INTERVAL, _MIN_RETRY_DELAY * 2 ** min(failures, 10)) if error.retryable else _CHECK_INTERVAL
+    return min(_CHECK_INTERVAL, _MIN_RETRY_DELAY * 2 ** min(failures, _MAX_DOUBLINGS)) if error.retryable else _CHECK_INTERVAL

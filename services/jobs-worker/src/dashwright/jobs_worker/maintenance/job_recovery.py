@@ -56,6 +56,7 @@ class JobRecovery:
             log.warning("job_recovered", job=job.name, repository=job.repository, attempts=job.attempts)
 
     async def _requeue(self, connection: Connection, job: StoredJob) -> bool:
+        """Requeue a job. Return False if its worker, or another recovery, has changed it in the meantime."""
         if not await claims.requeue_expired(connection, job):
             return False
         await sync_status.update(connection, job, JobStatus(state=State.PENDING))
@@ -63,6 +64,7 @@ class JobRecovery:
         return True
 
     async def _fail(self, connection: Connection, job: StoredJob, message: str) -> bool:
+        """End a job as ``error``. Return False if its worker, or another recovery, has changed it in the meantime."""
         previous_status = JobStatus.model_validate_json(job.status)
         status = JobStatus(
             state=State.ERROR, started=previous_status.started, finished=self._clock.milliseconds(), message=message, errors=[message]

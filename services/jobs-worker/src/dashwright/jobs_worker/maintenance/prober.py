@@ -25,7 +25,7 @@ from dashwright.jobs_worker.stored_repositories import load
 log = structlog.get_logger()
 
 CheckReadable = Callable[[Repository], Awaitable[None]]
-"""Checks that a repository can be read. Otherwise it raises SourceFailed, or an error with a status below 500, with the reason."""
+"""Checks that a repository can be read. Raises SourceFailed, or an error with a status below 500, with the reason why it cannot."""
 
 
 class Prober:
@@ -59,7 +59,7 @@ class Prober:
         return await self._record_result(namespace, name, fault)
 
     async def record(self, namespace: str, name: str, error: DashwrightError | None) -> None:
-        """Record that a repository was read (``error`` None), or the error. An error that neither it nor its host caused is ignored."""
+        """Record that a repository was read (``error`` None), or why it was not. An error of the database or broker is ignored."""
         if isinstance(error, TooManyRequests):
             await self._record_wait(namespace, name, error)
         elif error is None or not error.is_server_error or isinstance(error, SourceFailed):
@@ -87,6 +87,8 @@ class Prober:
         return status.health
 
     async def _record_wait(self, namespace: str, name: str, error: TooManyRequests) -> HealthStatus:
+        """Write into the status that requests to the host are paused, and return the health, which is otherwise unchanged."""
+
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             # The message of an unhealthy repository remains: it names the fault to correct.
             if status.health.healthy or status.health.checked is None:

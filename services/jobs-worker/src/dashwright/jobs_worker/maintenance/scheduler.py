@@ -79,15 +79,17 @@ class Scheduler:
         self._rules_fingerprint = rules_fingerprint
         self._max_waiting_jobs = max_waiting_jobs
         self._repositories: Mapping[uuid.UUID, ListedRepository] = {}
-        # Start of the last step of each repository, in Unix milliseconds.
+        #: Start of the last step of each repository, in Unix milliseconds.
         self._last_step_at: dict[uuid.UUID, int] = {}
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_STEPS)
-        # The last submitted commit of each repository, with the generation of the spec and the time in Unix milliseconds.
+        #: The last submitted commit of each repository, with the generation of the spec and the time in Unix milliseconds.
         self._submitted_commits: dict[uuid.UUID, tuple[str | None, int, int]] = {}
+        #: Milliseconds between probes of repositories whose probes succeed but whose syncs fail.
         self._probe_intervals: dict[uuid.UUID, int] = {}
         self._slots_by_host: dict[str, asyncio.Semaphore] = {}
-        # By host and namespace, in Unix milliseconds.
+        #: End of the pause by host and namespace, in Unix milliseconds.
         self._paused_until: dict[tuple[str, str], int] = {}
+        #: Jobs of the scheduler that wait for a worker.
         self._waiting_jobs = 0
         self._running_steps: dict[uuid.UUID, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -126,6 +128,7 @@ class Scheduler:
         self._probe_intervals = {uid: interval for uid, interval in self._probe_intervals.items() if uid in known}
         self._paused_until = {key: paused_until for key, paused_until in self._paused_until.items() if paused_until > now}
         self._waiting_jobs = await jobs.count_waiting(connection, jobs.SCHEDULER)
+        # Running steps hold slots, so the slots of former hosts are discarded only between steps.
         if not self._running_steps:
             self._slots_by_host.clear()
         for repository in sorted(known.values(), key=self._last_activity):
@@ -154,16 +157,12 @@ class Scheduler:
     def _next_step(self, repository: ListedRepository, now: int) -> NextStep:
         if repository.is_deleting:
             return NextStep.NOTHING
-        last_step_at, probe_interval = (
-            self._last_step_at.get(repository.uid, 0),
-            self._probe_intervals.get(repository.uid, UNHEALTHY_PROBE_INTERVAL),
-        )
         return next_step(
             repository.timing,
             spec_changed_at=repository.spec_changed_at,
-            last_step_at=last_step_at,
+            last_step_at=self._last_step_at.get(repository.uid, 0),
             now_milliseconds=now,
-            probe_interval=probe_interval,
+            probe_interval=self._probe_intervals.get(repository.uid, UNHEALTHY_PROBE_INTERVAL),
         )
 
     async def _handle(self, listed_repository: ListedRepository, step: NextStep) -> None:
@@ -214,6 +213,7 @@ class Scheduler:
             was_healthy = repository.status.health.healthy or repository.status.health.checked is None
             health = await self._prober.probe(repository.namespace, repository.name)
             if health.healthy and not was_healthy and repository.spec.sync.enabled:
+                # If the sync fails again, the next probe comes later. A check of the host resets the interval.
                 self._probe_intervals[repository.uid] = min(
                     2 * self._probe_intervals.get(repository.uid, UNHEALTHY_PROBE_INTERVAL), _MAX_PROBE_INTERVAL_MILLISECONDS
                 )

@@ -50,7 +50,7 @@ def channels(broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Cl
         if response.status in _REDIRECT:
             raise SourceFailed(f"the webhook responded with the redirect {response.status}, which is not followed; change its url")
         if response.status not in _SUCCESS:
-            # For every status, because this error has the pause that the webhook requests.
+            # TooManyRequests is raised for every status, because it has the pause that the webhook requests.
             raise TooManyRequests(f"the webhook responded with status {response.status}", retry_after=response.retry_after)
 
     return {"queue": send_to_queue, "exchange": send_to_exchange, "webhook": post_to_webhook}

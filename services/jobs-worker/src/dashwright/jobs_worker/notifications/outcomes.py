@@ -82,9 +82,12 @@ class NotificationBacklog:
 
 
 async def _write_status(connection: Connection, namespace: str, name: str, outcomes: list[AttemptOutcome]) -> None:
+    """Write outcomes, the earliest first, into the status of a repository. Receivers that its spec no longer has are removed."""
+
     def change(status: RepositoryStatus, repository: StoredObject) -> None:
         statuses = {item.name: item for item in status.notifications or ()}
         for outcome in outcomes:
+            # Another repository may have been created with the name of a deleted one.
             if outcome.subject == repository.uid:
                 statuses[outcome.target] = _status_of(outcome, statuses.get(outcome.target))
         receivers = RepositorySpec.model_validate_json(repository.spec).notifications or ()

@@ -33,6 +33,8 @@ _ATTEMPT_SECONDS: Final = 30.0
 _LEASE: Final = timedelta(seconds=60)
 _FIRST_DELAY: Final = timedelta(seconds=5)
 _MAX_DELAY: Final = timedelta(hours=1)
+#: Bound on the doublings of the delay, after which it is far above the limit and a timedelta does not overflow.
+_MAX_DOUBLINGS: Final = 20
 
 
 class NotificationSender:
@@ -43,6 +45,7 @@ class NotificationSender:
         self._channels = channels
         self._clock = clock
         self._period = period
+        #: Set when a notification may be due, or a limit may permit another delivery.
         self._changed = asyncio.Event()
         self._deliveries: dict[asyncio.Task[None], ClaimedNotification] = {}
         self._task: asyncio.Task[None] | None = None
@@ -134,7 +137,7 @@ class NotificationSender:
         """Return the time until the next attempt, which doubles with each attempt; None after the last attempt."""
         if isinstance(error, Gone):
             return None
-        delay = min(_MAX_DELAY, _FIRST_DELAY * 2 ** min(notification.attempts - 1, 20))
+        delay = min(_MAX_DELAY, _FIRST_DELAY * 2 ** min(notification.attempts - 1, _MAX_DOUBLINGS))
         # Receivers that failed at the same time are not all called again at the same time.
         delay *= random.uniform(0.75, 1.25)
         delay = max(delay, min(_MAX_DELAY, timedelta(seconds=error.retry_after or 0)))

@@ -69,6 +69,7 @@ class PullRequestRunner:
             raise TooManyRequests(error.message, retry_after=_PAUSE_SECONDS) from error
 
     def _is_repeated(self, job: StoredJob) -> bool:
+        """Return whether a failed review is repeated later: that of a webhook, for ten minutes after its submission."""
         submitted_at = datetime.fromisoformat(orjson.loads(job.metadata)["creationTimestamp"])
         return jobs.is_automatic(job) and (self._clock.now() - submitted_at).total_seconds() < _REPETITION_SECONDS
 

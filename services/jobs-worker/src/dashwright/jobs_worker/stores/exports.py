@@ -22,7 +22,7 @@ class ExportRow:
     name: str
     generation: int
     title: str
-    #: Empty at the root.
+    #: Name of the folder that contains the object, empty at the root.
     folder: str
     #: ``True`` for a managed folder. It is listed because exported objects may be in it; other managed objects are not listed.
     is_managed: bool
@@ -104,6 +104,7 @@ async def adopt(
     Call it in a transaction under the lock of objects. Objects that were changed since the export, or have a manager, finalizers or owners
     are not adopted. If the repository is being deleted, or its generation is not ``generation``, no object is adopted.
     """
+    # The query has one array for each column.
     columns = zip(*((item.uid, item.generation, item.path, item.checksum) for item in objects), strict=True)
     rows = await connection.fetch(_sql.adopt, repository_uid, generation, repository_name, *map(list, columns))
     return {row["uid"] for row in rows}

@@ -122,6 +122,7 @@ async def record_delivery(connection: Connection, notification: ClaimedNotificat
     """Record that a receiver accepted a notification. Call this in a transaction."""
     await connection.execute(_sql.record_delivery, notification.id, notification.receiver, notification.target)
     await connection.execute(_sql.delete_if_unneeded, notification.id, notification.receiver, notification.target)
+    # The controller of batches writes the outcome into the status of the batch.
     notify_after_commit(connection, "job")
 
 
@@ -179,4 +180,5 @@ async def measure_backlog(connection: Connection) -> Sequence[ReceiverBacklog]:
 
 async def delete_surplus(connection: Connection, *, keep: int, limit: int) -> int:
     """Delete the oldest waiting notifications of organizations that have more than ``keep``. Return their number."""
+    # The result of a statement is a text such as ``DELETE 5``.
     return int((await connection.execute(_sql.delete_surplus, keep, limit)).rpartition(" ")[2])

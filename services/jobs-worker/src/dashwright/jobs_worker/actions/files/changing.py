@@ -209,6 +209,7 @@ class _ExistingFiles:
         return Edit(file_path, FolderFile(name, path.rstrip("/").rpartition("/")[2]).to_bytes(), None)
 
     async def _move_edits(self, old_path: str, new_path: str, body: bytes | None) -> list[Edit]:
+        """Return the edits that move a file or directory. A moved file may get the new content ``body``."""
         check_extension(old_path)
         if paths.is_directory(old_path) != paths.is_directory(new_path):
             raise BadRequest("cannot move between file and directory types")
@@ -216,6 +217,7 @@ class _ExistingFiles:
         if paths.is_directory(new_path) and new_path.startswith(old_path):
             raise BadRequest("a directory cannot be moved into itself")
         self._require_free(new_path)
+        # The move of each file is a deletion and a creation.
         check_edit_count(2 * len(files))
         edits, total_size = [], 0
         for path in files:
@@ -257,6 +259,7 @@ class _ExistingFiles:
         return sorted(files)
 
     def _require_free(self, path: str) -> None:
+        """Raise AlreadyExists if a file or directory is at the path, or a file is in place of a directory above it."""
         parent_paths = (directory.rstrip("/") for directory in paths.directories(path))
         occupied_path = next((file for file in parent_paths if file in self._entries_by_path), "")
         # The error contains only the path of the request: the caller may not be allowed to see the other file.
@@ -268,11 +271,13 @@ class _ExistingFiles:
             raise AlreadyExists(f"{occupied_path} already exists", details={"name": occupied_path})
 
     async def _checksum(self, path: str) -> str:
+        """Return the checksum of a file. Raises NotFound for a missing file, and BadRequest for an unreadable one."""
         entry = self._entries_by_path.get(path)
         if entry is None:
             raise NotFound(f"file not found: {path}")
         if entry.fault:
             raise BadRequest(f"{path}: {entry.fault}")
+        # The list of a local directory has only the checksums of resource files.
         return entry.checksum or (await read_file(self._checkout, path)).checksum
 
 

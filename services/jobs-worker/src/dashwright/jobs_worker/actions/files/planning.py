@@ -117,6 +117,7 @@ async def read_file(checkout: Checkout | None, path: str) -> File:
 
 
 def _open_reader(checkout: Checkout | None) -> Callable[[str], File]:
+    """Return a function that reads a file by path. Its errors name the path, and an unreadable file is a BadRequest."""
     read_from_checkout = checkout.open_reader() if checkout is not None else None
 
     def read(path: str) -> File:
@@ -139,6 +140,7 @@ async def files_match(checkout: Checkout, edits: Sequence[Edit]) -> bool:
 
 
 def _body_at(read: Callable[[str], File], path: str) -> bytes | None:
+    """Return the content of a file; None if it is missing or may not be read."""
     try:
         return read(path).body
     except (NotFound, Forbidden):
@@ -217,6 +219,7 @@ def touches_of_repository(
 
 
 def _can_be_folder(directory: str) -> bool:
+    """Return whether a sync stores a folder for the directory, which depends on the rules on paths."""
     try:
         paths.check_path(directory)
     except BadRequest:
@@ -278,6 +281,7 @@ def affects(fault: Fault, path: str) -> bool:
 
 
 def _read_resource(context: ChangeContext, path: str, file: File) -> tuple[Resource | None, list[str]]:
+    """Return the first resource of a file, None if it has no valid one, and the faults of the file."""
     try:
         content = read_resources(context.reader, path, file.body)
         return content.resources[0], [content.fault] if content.fault else []

@@ -23,25 +23,25 @@ async def describe_removal(context: ChangeContext, checkout: Checkout, path: str
         return None
     # Any file may contain the dashboard instead, so all changed files are read, as for a sync.
     planned_sync = await plan_sync(context.sync_job, checkout, context.store, NullReporter(), context.tools, JobProgress())
-    stored = _stored_from(planned_sync, path)
-    if stored is None:
+    stored_dashboard = _stored_from(planned_sync, path)
+    if stored_dashboard is None:
         return None
-    plan = planned_sync.plan
-    is_removed = any(item.key == stored.key for item in plan.removals)
+    plan, key = planned_sync.plan, stored_dashboard.key
+    is_removed = any(item.key == key for item in plan.removals)
     view = FileView(
         path,
         ref,
         checkout.commit,
-        existing=await context.store.get_json(context.repository.namespace, stored.key, DASHBOARD.version),
+        existing=await context.store.get_json(context.repository.namespace, key, DASHBOARD.version),
         action=ResourceAction.DELETE if is_removed else ResourceAction.UPDATE,
-        errors=[fault.public_message or fault.message for fault in plan.faults if stored in fault.stored_objects],
+        errors=[fault.public_message or fault.message for fault in plan.faults if stored_dashboard in fault.stored_objects],
     )
-    touches = await touches_of_file(context, planned_sync, "get", stored.key, path)
+    touches = await touches_of_file(context, planned_sync, "get", key, path)
     touches += touches_of_repository(context, planned_sync, ref, [path], {*paths.directories(path)})
     return FileResponse(
         wrapper=await asyncio.to_thread(wrap, context.repository, view),
         touches=touches,
-        moved_to=next((file.path for file in plan.writes if file.key == stored.key), ""),
+        moved_to=next((file.path for file in plan.writes if file.key == key), ""),
     )
 
 
