@@ -51,6 +51,7 @@ def test_the_failure_of_a_job_is_its_message() -> None:
     progress.fail("boom")
     assert progress.outcome == (State.ERROR, "boom")
     assert progress.errors[0] == "boom"
+    # One of the ten results is recorded.
     assert progress.percent == 10
 
 
@@ -138,6 +139,7 @@ def test_summary_has_one_entry_a_resource() -> None:
     assert dashboards.model_dump(exclude={"errors"}) == {
         "group": "dashboard.grafana.app",
         "resource": "dashboards",
+        # A create, an update, a deletion, an error and seven results without a change.
         "total": 11,
         "create": 1,
         "update": 1,

@@ -36,22 +36,26 @@ REPOSITORY = "team-repo"
 
 
 def dashboard_key(name: str) -> Key:
+    """Return the key of a dashboard."""
     return Key("dashboard.grafana.app", "dashboards", name)
 
 
 def folder_key(name: str) -> Key:
+    """Return the key of a folder."""
     return Key("folder.grafana.app", "folders", name)
 
 
 def dashboard_file(name: str, title: str = "A title") -> bytes:
+    """Return the content of a classic file."""
     return orjson.dumps({"uid": name, "title": title, "panels": []})
 
 
 class MemoryCheckout:
-    """A checkout in memory: path to bytes; a path that ends in ``/`` is an empty directory."""
+    """A checkout of ``files``, the bytes by path. A path that ends in ``/`` is an empty directory."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)
+        #: Paths of the files that were read, in this order.
         self.reads: list[str] = []
 
     @property
@@ -83,7 +87,10 @@ class MemoryCheckout:
 
 
 class Revision(MemoryCheckout):
-    """A commit in memory that follows the one with the next lower number. Directories exist while they hold files, as in git."""
+    """The commit ``number`` in memory. ``before`` are the files of the commit with the next lower number.
+
+    Directories exist while they contain files, as in git.
+    """
 
     def __init__(self, number: int, files: Mapping[str, bytes], before: Mapping[str, bytes]) -> None:
         super().__init__(files)
@@ -127,10 +134,14 @@ class Store:
     """
 
     objects: dict[Key, Write] = field(default_factory=dict)
+    #: Changes of each call of ``apply``.
     applied: list[list[Change]] = field(default_factory=list)
+    #: Error at the end of each call of ``apply``, if any.
     failure: DashwrightError | None = None
     commit: str = ""
+    #: Files in quarantine by path.
     quarantine: dict[str, QuarantinedFile] = field(default_factory=dict)
+    #: Quota of dashboards that one sync may create.
     max_created: int = 1000
 
     async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
@@ -200,6 +211,7 @@ class Store:
 
 
 def document(write: Write) -> Document:
+    """Return an object in the form in which a store returns it with its body."""
     return Document(write.api_version, write.labels, write.annotations, write.spec)
 
 
@@ -219,7 +231,7 @@ def _manager(write: Write) -> Manager:
 
 
 class Messages:
-    """A reporter that records each new message and the highest percentage."""
+    """A reporter that records each new message, and the percentage of each report."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -234,6 +246,7 @@ class Messages:
 async def run_preview(
     checkout: MemoryCheckout, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True
 ) -> Preview:
+    """Run the preview of a sync of all files."""
     job = SyncJob("default", REPOSITORY, "The team", target, enabled=True)
     with FileSpool() as spool:
         return await preview(job, checkout, store, SyncTools(spool, AdmissionSettings()), with_items=with_items)
@@ -249,7 +262,7 @@ async def run_sync(
     messages: Messages | None = None,
     since: str = "",
 ) -> JobProgress:
-    """Run a sync; ``since`` is the commit that is stored already."""
+    """Run a sync of the difference from the commit ``since``, which is stored already; of all files without ``since``."""
     checkout = files if isinstance(files, MemoryCheckout) else MemoryCheckout(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:

@@ -23,7 +23,7 @@ FILES_WITHOUT_DASHBOARD = st.sampled_from([b"", b"[]", b'{"name": "a package"}',
 
 
 def _write(path: str, body: bytes) -> Edit:
-    """Write a file, and remove a file or directory at its path first."""
+    """Return an edit that writes a file, in place of a directory at its path and of files at the paths of directories above it."""
 
     def edit(files: Files) -> Files:
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
@@ -34,6 +34,8 @@ def _write(path: str, body: bytes) -> Edit:
 
 
 def _remove(index: int) -> Edit:
+    """Return an edit that removes a file, see ``_pick``."""
+
     def edit(files: Files) -> Files:
         removed = _pick(files, index)
         return {path: body for path, body in files.items() if path != removed}
@@ -42,6 +44,8 @@ def _remove(index: int) -> Edit:
 
 
 def _rename(index: int, path: str) -> Edit:
+    """Return an edit that moves a file, see ``_pick``, to a path."""
+
     def edit(files: Files) -> Files:
         moved = _pick(files, index)
         return _write(path, files[moved])(_remove(index)(files)) if moved else files
@@ -50,7 +54,7 @@ def _rename(index: int, path: str) -> Edit:
 
 
 def _move(source: str, target: str) -> Edit:
-    """Move a whole directory, and delete files that are at its new paths."""
+    """Return an edit that moves a whole directory, and deletes files that are at its new paths."""
 
     def edit(files: Files) -> Files:
         if not source or target.startswith(source):
@@ -65,6 +69,7 @@ def _move(source: str, target: str) -> Edit:
 
 
 def _pick(files: Files, index: int) -> str:
+    """Return the path of a file for any index; empty without a file."""
     return sorted(files)[index % len(files)] if files else ""
 
 
@@ -73,6 +78,7 @@ def histories(bodies: st.SearchStrategy[bytes], *, with_odd_names: bool) -> st.S
     paths = st.one_of(*[PATHS] * 9, _ODD_PATHS) if with_odd_names else PATHS
     index = st.integers(0, 20)
     edits = st.one_of(
+        # Twice, so that files are written more often than they are removed.
         st.builds(_write, paths, bodies),
         st.builds(_write, paths, bodies),
         st.builds(_remove, index),
@@ -84,6 +90,7 @@ def histories(bodies: st.SearchStrategy[bytes], *, with_odd_names: bool) -> st.S
 
 
 def _revisions(first: Sequence[Edit], commits: Sequence[Sequence[Edit]]) -> list[Files]:
+    """Return the files after the first edits, and then after the edits of each commit."""
     files: Files = {}
     result = []
     for edits in (first, *commits):

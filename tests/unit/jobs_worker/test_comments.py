@@ -173,6 +173,7 @@ def test_no_text_of_users_becomes_markdown(title: str, path: str, problem: str) 
     assert not [token for token in tokens if token.type.startswith("html")]
     assert [token.attrGet("href") for token in tokens if token.type == "link_open"] == ["https://dash/d/a%20b%29", "https://dash/%3Cp%3E"]
     assert not [token for token in tokens if token.type == "image"]
+    # The headings of the comment and of the file, and a table with its header and the row of the file.
     assert sum(token.type == "heading_open" for token in tokens) == 2
     assert sum(token.type == "tr_open" for token in tokens) == 2
     assert sum(token.type == "td_open" for token in tokens) == 4
@@ -182,4 +183,5 @@ def test_no_text_of_users_becomes_markdown(title: str, path: str, problem: str) 
 
 
 def _flat(tokens: list[Token]) -> list[Token]:
+    """Return the tokens, each followed by the tokens inside it."""
     return [flat_token for token in tokens for flat_token in (token, *_flat(token.children or []))]

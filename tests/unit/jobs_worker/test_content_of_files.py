@@ -18,10 +18,12 @@ API_VERSION_AND_KIND = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "
 
 
 def tree_of_file(tree: Any) -> Any:
+    """Return the file of a submitted tree. Generated names end in ``x7``."""
     return file_tree(tree, "default", lambda: "x7")
 
 
 def edited_object(spec: str, **options: Any) -> EditedObject:
+    """Return the edit of the object ``n``, whose new spec is ``spec``."""
     return EditedObject(**{"version": "v1beta1", "name": "n", "spec": spec, "labels": {}, "annotations": {}, **options})
 
 
@@ -87,6 +89,7 @@ trees = st.dictionaries(
 @given(before=trees, spec=trees)
 def test_a_rewritten_file_has_the_new_spec(before: dict[str, Any], spec: dict[str, Any]) -> None:
     """Nothing of the old spec remains, and common fields keep the old order."""
+    # A resource and a classic file.
     for old in ({**API_VERSION_AND_KIND, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
         new = updated_tree(old, edited_object(json.dumps({"title": "T", **spec})), with_name=False)
         body = new["spec"] if "spec" in new else {key: value for key, value in new.items() if key != "uid"}

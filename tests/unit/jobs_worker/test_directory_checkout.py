@@ -18,6 +18,7 @@ from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
 
 @pytest.fixture
 def permitted(tmp_path: Path) -> Path:
+    """Return the permitted folder with the empty folder ``repo``. The folder ``secret`` next to it is not permitted."""
     folder = tmp_path / "permitted"
     (folder / "repo").mkdir(parents=True)
     (tmp_path / "secret").mkdir()
@@ -31,6 +32,7 @@ def root(permitted: Path) -> Path:
 
 
 async def faults(root: Path) -> dict[str, str]:
+    """Return the faults of the entries of a checkout by path, without readable entries."""
     return {entry.path: entry.fault for entry in await DirectoryCheckout("repo", [root.parent]).entries() if entry.fault}
 
 
@@ -92,6 +94,7 @@ async def test_permitted_folder_may_itself_be_reached_by_a_link(permitted: Path,
 
 
 def open_descriptors() -> int:
+    """Return the number of open file descriptors of this process."""
     return len(list(Path("/dev/fd").iterdir()))
 
 

@@ -21,12 +21,15 @@ Change = Callable[..., Awaitable[None]]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
+    """Return the directory of the repository."""
     (tmp_path / "permitted" / "repo").mkdir(parents=True)
     return tmp_path / "permitted" / "repo"
 
 
 @pytest.fixture
 def change(tmp_path: Path, root: Path) -> Change:
+    """Return a function that makes edits in the directory of the repository."""
+
     async def change(*edits: Edit) -> None:
         await directory_edits.edit(DirectoryCheckout("repo", [root.parent]), edits, tmp_path / "data" / "lock")
 
@@ -47,6 +50,7 @@ def remove_root(root: Path) -> None:
 
 
 def tree(root: Path) -> list[Path]:
+    """Return the paths of all files and directories below a directory."""
     return sorted(root.rglob("*"))
 
 
@@ -55,6 +59,7 @@ def checksum(body: str) -> str:
 
 
 def edit_of(path: str, body: bytes | None, before: str) -> Edit:
+    """Return an edit of an existing file whose content is ``before``."""
     return Edit(path, body, checksum(before))
 
 
@@ -212,6 +217,7 @@ async def test_a_cancelled_change_is_over_before_another_begins(root: Path, chan
     loop = asyncio.get_running_loop()
 
     def slow(*arguments: Any, **options: Any) -> None:
+        """Rename a file after ``has_ended`` is set."""
         loop.call_soon_threadsafe(has_begun.set)
         asyncio.run_coroutine_threadsafe(has_ended.wait(), loop).result()
         rename(*arguments, **options)

@@ -31,6 +31,7 @@ def dashboard(name: str, title: str, parent: str = "") -> ExportItem:
 @given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))
 def test_no_two_objects_share_a_path(folder_data: list[tuple[str, int]], dashboard_data: list[tuple[str, int]]) -> None:
     """Paths of folders and dashboards of any titles differ, also without regard to case."""
+    # The parent of a folder is an earlier folder or the root.
     folders = [
         folder(f"f{index}", title, f"f{parent % index}" if index and parent else "") for index, (title, parent) in enumerate(folder_data)
     ]
@@ -38,10 +39,12 @@ def test_no_two_objects_share_a_path(folder_data: list[tuple[str, int]], dashboa
     chosen_paths = [directories.path(item.key.name) or "" for item in folders]
     used_paths: set[str] = set()
     for index, (title, parent) in enumerate(dashboard_data):
+        # Two names at a time differ only in case.
         name = "nN"[index % 2] + str(index // 2)
         item = dashboard(name, title, f"f{parent % len(folders)}" if folders and parent else "")
         chosen_paths.append(choose_path(item, directories.path(item.folder) or "", used_paths, lambda _: True, fault_of_path))
     assert len({path.casefold() for path in chosen_paths}) == len(chosen_paths)
+    # A directory is checked by a file in it.
     assert [fault for path in chosen_paths if (fault := fault_of_path(path if path.endswith(".json") else f"{path}x.json"))] == []
 
 
@@ -53,6 +56,7 @@ def test_no_two_objects_share_a_path(folder_data: list[tuple[str, int]], dashboa
         ("日本 語", "日本-語"),
         ("../../etc/passwd", "etc-passwd"),
         ("📈 ***", ""),
+        # 120 bytes in UTF-8.
         ("é" * 100, "é" * 60),
     ],
 )

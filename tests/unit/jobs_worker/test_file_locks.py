@@ -19,6 +19,7 @@ async def test_one_of_many_tasks_has_the_lock(tmp_path: Path) -> None:
         async with file_lock.exclusive(lock):
             holders += 1
             maximum = max(maximum, holders)
+            # The holder needs a thread, so waiting tasks must not occupy all of them.
             await asyncio.to_thread(str)
             if number % 2:
                 lock.unlink()
@@ -34,6 +35,7 @@ async def test_a_deleted_file_is_not_a_lock(tmp_path: Path, monkeypatch: pytest.
     lock, flock, attempts = tmp_path / "x.lock", fcntl.flock, 0
 
     def late_flock(file: IO[str], operation: int) -> None:
+        """Lock a file after another task has deleted it, at the first attempt only."""
         nonlocal attempts
         attempts += 1
         if attempts == 1:

@@ -21,6 +21,7 @@ TEMPLATE = "kind: {{ .Values.kind }}\n"
 
 
 def resource_text(name: str, title: str = "T", version: str = "v1beta1") -> str:
+    """Return a dashboard as a document of seven lines. The document after it and a marker begins at line 9."""
     return (
         f"apiVersion: dashboard.grafana.app/{version}\nkind: Dashboard\nmetadata:\n  name: {name}\nspec:\n  title: {title}\n  panels: []\n"
     )
@@ -37,6 +38,7 @@ async def sync_revision(store: Store, number: int, files: Files, before: Files, 
 
 
 def stored_titles(store: Store) -> dict[str, str]:
+    """Return the titles of the stored dashboards by name."""
     return {key.name: write.extract.title for key, write in store.objects.items() if key.resource == "dashboards"}
 
 
@@ -104,6 +106,7 @@ async def test_a_syntax_error_names_the_line_of_the_file() -> None:
     """The line of a syntax error is counted from the beginning of the file, not of the document."""
     progress = await run_sync({"x.yaml": join_documents(resource_text("a"), "panels:\n  - a: [\n")}, Store())
     assert progress.errors[0].startswith("document 2 at line 9: not valid YAML:")
+    # Line 10 or 11; in the document itself, it would be line 2 or 3.
     assert "line 1" in progress.errors[0].partition("YAML")[2]
 
 
@@ -200,6 +203,7 @@ async def test_the_number_of_documents_is_limited() -> None:
     progress = await run_sync({"x.yaml": broken.encode()}, Store())
     # Five of the 1,000 faulty documents are named.
     assert progress.errors[0].endswith("and 995 more documents (file: x.yaml, action: create)")
+    # In quadratic time, the last file alone would take minutes.
     assert time.process_time() - started < 30
 
 
@@ -272,4 +276,5 @@ def _fits(path: str, files: Files) -> bool:
 
 
 def _bodies(store: Store) -> dict[Key, tuple[object, ...]]:
+    """Return the content of all stored objects by key, whether they were created or replaced."""
     return {key: (write.spec, write.folder, dict(write.annotations), write.version) for key, write in store.objects.items()}

@@ -289,7 +289,7 @@ async def test_directories_without_a_file_are_warnings_if_others_have_one() -> N
 
 @INCREMENTAL_OR_FULL
 async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, incremental: bool) -> None:
-    """The file of the dashboard became invalid when its folder got another name. The former folder is deleted once it is corrected."""
+    """If a dashboard's file becomes invalid when its folder gets another name, the former folder is kept until the file is corrected."""
     first = {"a/_folder.json": folder_file("old"), "a/1.json": dashboard_file("n1"), "a/2.json": dashboard_file("n2")}
     second = {**first, "a/_folder.json": folder_file("new"), "a/1.json": b"{"}
     repaired = {**second, "a/1.json": dashboard_file("n1", "Corrected")}
@@ -304,7 +304,7 @@ async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, in
 
 @INCREMENTAL_OR_FULL
 async def test_a_folder_without_dashboards_moves_with_the_directory_above(*, incremental: bool) -> None:
-    """The dashboard of ``a/b`` was deleted, but the directory exists. Its folder is kept, in the folder that ``a`` has now."""
+    """The folder of a directory whose dashboards were deleted is kept, and moves into the new folder of the directory above."""
     first = {"a/1.json": dashboard_file("n1"), "a/b/2.json": dashboard_file("n2"), "a/b/README.md": b"text"}
     second = {path: body for path, body in first.items() if path != "a/b/2.json"}
     store = Store()

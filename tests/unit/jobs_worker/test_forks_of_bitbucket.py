@@ -9,6 +9,8 @@ from dashwright.jobs_worker.adapters.host.payloads import pull_request_of
 
 
 def payload(fork: Any) -> dict[str, Any]:
+    """Return a pull request as the API describes it, from the repository ``fork`` into ``team/boards``."""
+
     def side(repository: Any, branch: str) -> dict[str, Any]:
         return {"repository": repository, "branch": {"name": branch}, "commit": {"hash": "0123456789ab"}}
 

@@ -129,6 +129,7 @@ async def test_a_bad_file_is_read_once(change: Files) -> None:
     files_with_fault = {**before, **change}
     first = await run_sync(Revision(2, files_with_fault, before), store, since=store.commit)
     later = {**files_with_fault, "c.json": dashboard_file("c")}
+    # An incremental sync, and then a full one, for which all valid files are unchanged.
     for since in ("2", ""):
         tree = Revision(3, later, files_with_fault)
         repeated = await run_sync(tree, store, since=since)
@@ -188,7 +189,9 @@ async def test_a_moved_directory_with_few_changes_keeps_its_folder(*, incrementa
         progress = await run_sync(Revision(index, files, before), store, since=store.commit if incremental else "")
         assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
+    # Three of the four files in ``a/`` are unchanged in ``z/``.
     assert (names[1]["z"], names[1]["z/b"]) == (names[0]["a"], names[0]["a/b"])
+    # Only two of the four files in ``z/`` are unchanged in ``y/``: ``b/4.json`` has its first content again.
     assert (names[2]["y"] == names[1]["z"], names[2]["y/b"] == names[1]["z/b"]) == (False, False)
 
 

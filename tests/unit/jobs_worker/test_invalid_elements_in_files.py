@@ -33,6 +33,7 @@ def _grid(names: Iterable[str]) -> _Json:
 
 
 def _nested_rows(depth: int) -> _Json:
+    """Return a layout of rows in rows."""
     layout = _grid("a")
     for _ in range(depth):
         layout = {"kind": "RowsLayout", "spec": {"rows": [{"kind": "RowsLayoutRow", "spec": {"title": "R", "layout": layout}}]}}
@@ -40,6 +41,7 @@ def _nested_rows(depth: int) -> _Json:
 
 
 def _file(name: str, **spec: Any) -> bytes:
+    """Return a file of a complete dashboard with one panel, in which members of the spec are replaced."""
     time = {"from": "now-1h", "to": "now", "timezone": "utc", "autoRefresh": "", "autoRefreshIntervals": [], "hideTimepicker": False}
     complete = {
         "title": name,

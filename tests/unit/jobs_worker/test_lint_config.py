@@ -12,7 +12,10 @@ RULE = "target-reference-rule"
 
 
 def severities(config: str) -> list[str]:
-    """Return the severities of the rule's findings in two panels: the first of two queries, the second of one."""
+    """Return the severities of three findings: on queries 0 and 1 of the panel ``One``, then on query 0 of the panel ``Two``.
+
+    Each query refers to ``Z``, which no panel has.
+    """
     source = {"type": "__expr__", "uid": "__expr__"}
     targets = [{"refId": name, "datasource": source, "type": "math", "expression": "$Z"} for name in "AB"]
     panels = [{"title": "One", "type": "text", "targets": targets}, {"title": "Two", "type": "text", "targets": targets[:1]}]

@@ -39,11 +39,13 @@ def panel(*targets: Any, **fields: Any) -> dict[str, Any]:
 
 
 def dashboard(*panels: Any, variables: Any = None, **fields: Any) -> dict[str, Any]:
+    """Return a dashboard without violations, except those in ``panels``, ``variables`` and ``fields``."""
     listed = [DATASOURCE_VARIABLE, query_variable("job"), query_variable("instance")] if variables is None else variables
     return {"title": "Shop", "editable": False, "templating": {"list": listed}, "panels": list(panels), **fields}
 
 
 def dashboard_with_elements(expr: str = VALID_EXPR, **viz: Any) -> dict[str, Any]:
+    """Return the dashboard with elements that corresponds to ``dashboard(panel(query(expr)))``."""
     data_query = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "${datasource}"}, "spec": {"expr": expr}}
     spec = {
         "title": "Requests",

@@ -27,6 +27,7 @@ def dashboard(*panels: dict[str, Any], **settings: Any) -> dict[str, Any]:
 
 
 def element(number: int, expr: str = "up", **settings: Any) -> dict[str, Any]:
+    """Return the panel as an element of a dashboard (v2)."""
     query = {"kind": "PanelQuery", "spec": {"refId": "A", "query": {"kind": "prometheus", "spec": {"expr": expr}}}}
     return {
         "kind": "Panel",
@@ -41,6 +42,7 @@ def element(number: int, expr: str = "up", **settings: Any) -> dict[str, Any]:
 
 
 def elements(title: str = "Row", x: int = 0, **elements_by_name: Any) -> dict[str, Any]:
+    """Return a dashboard with elements, all in one row with this title, at column ``x``."""
     items = [
         {"kind": "GridLayoutItem", "spec": {"x": x, "y": 0, "width": 6, "height": 4, "element": {"name": name}}}
         for name in elements_by_name
@@ -50,6 +52,7 @@ def elements(title: str = "Row", x: int = 0, **elements_by_name: Any) -> dict[st
 
 
 def only_change(comparison: Comparison) -> PanelChange:
+    """Return the change of the only changed panel. No setting of the dashboard itself may have changed."""
     assert (comparison.details, comparison.other_names, len(comparison.panels)) == ([], [], 1)
     return comparison.panels[0]
 

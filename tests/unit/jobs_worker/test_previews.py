@@ -95,8 +95,8 @@ async def test_a_change_has_name_path_title_and_folder() -> None:
             "message": plan.items[0].message,
         },
         *(
-            {"group": "dashboard.grafana.app", "resource": "dashboards", "folder": folder, **further_changes}
-            for further_changes in (
+            {"group": "dashboard.grafana.app", "resource": "dashboards", "folder": folder, **members}
+            for members in (
                 {
                     "action": "update",
                     "name": "n1",
@@ -162,6 +162,7 @@ async def test_items_and_diffs_are_limited(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(previews, "MAX_ITEMS", 30)
     monkeypatch.setattr(previews, "MAX_TOTAL_DIFF_BYTES", 100)
     plan = await run_preview(changed, store)
+    # The limit is checked before each batch of ten changes, and the first batch exceeds it.
     assert Counter(item.diff is None for item in plan.items) == {False: 10, True: 20}
     assert "too many changes" in (plan.items[-1].message or "")
     monkeypatch.setattr(json_patch, "MAX_DIFF_BYTES", 10)

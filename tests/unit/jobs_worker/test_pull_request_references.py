@@ -10,12 +10,25 @@ from dashwright.jobs_worker.domain.hosting import PullRequest
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
 
 COMMIT = "4f2c8a10" * 5
+OTHER_COMMIT = "d" * 40
 PAGE = "https://git.example/team/boards/pull/7"
 
 
 def pull_request(number: int = 7, head: str = "change", base: str = "main", commit: str = COMMIT) -> PullRequest:
     url = f"https://git.example/team/boards/pull/{number}"
-    return PullRequest(number, "T", url, True, False, base, head, commit, False, 1, f"refs/pull/{number}/head")
+    return PullRequest(
+        number,
+        "T",
+        url,
+        is_open=True,
+        is_merged=False,
+        base=base,
+        head=head,
+        head_commit=commit,
+        is_from_fork=False,
+        changed_file_count=1,
+        reference=f"refs/pull/{number}/head",
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +53,7 @@ def test_a_pull_request_is_matched(options: dict[str, str | int]) -> None:
     reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate(options))
     reference.check(pull_request())
     if not reference.number:
-        assert reference.choose([pull_request(8, "other", commit="d" * 40), pull_request()], "main").number == 7
+        assert reference.choose([pull_request(8, "other", commit=OTHER_COMMIT), pull_request()], "main").number == 7
 
 
 @pytest.mark.parametrize(
@@ -48,11 +61,11 @@ def test_a_pull_request_is_matched(options: dict[str, str | int]) -> None:
     [
         ({"ref": "other"}, r"its branch is 'change', at 4f2c.*, not 'other' \(pr.ref\)"),
         ({"ref": "refs/pull/8/head"}, "pr.ref"),
-        ({"hash": "d" * 40}, rf"its newest commit is {COMMIT}, not 'd+' \(pr.hash\)"),
+        ({"hash": OTHER_COMMIT}, rf"its newest commit is {COMMIT}, not 'd+' \(pr.hash\)"),
         ({"hash": COMMIT[:6]}, "pr.hash"),
         ({"url": "https://git.example/team/boards/pull/70"}, rf"its address is {PAGE}, not '.*/70' \(pr.url\)"),
         ({"url": "http://[broken"}, "pr.url"),
-        ({"ref": "other", "hash": "d" * 40}, "pr.ref.*pr.hash"),
+        ({"ref": "other", "hash": OTHER_COMMIT}, "pr.ref.*pr.hash"),
     ],
     ids=str,
 )
@@ -85,7 +98,7 @@ def test_a_job_without_a_pull_request_is_refused(options: dict[str, str | int] |
 
 def test_an_older_commit_is_ignored() -> None:
     """An older commit is removed from the reference, and the rest is kept."""
-    reference = PullRequestReference(7, "change", "d" * 40, PAGE).without_commit()
+    reference = PullRequestReference(7, "change", OTHER_COMMIT, PAGE).without_commit()
     assert reference == PullRequestReference(7, "change", "", PAGE)
     reference.check(pull_request())
 

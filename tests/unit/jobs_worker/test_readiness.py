@@ -11,6 +11,7 @@ START = 1_767_225_600_000
 
 
 def spec(kind: str) -> RepositorySpec:
+    """Return the spec of a repository of a type, such as ``github``."""
     sync = {"target": "folder"}
     return RepositorySpec.model_validate({"title": "T", "type": kind, "workflows": [], "sync": sync, kind: {"path": "x"}})
 
@@ -18,13 +19,14 @@ def spec(kind: str) -> RepositorySpec:
 def test_a_condition_keeps_the_time_of_its_value() -> None:
     """The transition time of a condition changes only with its value. The generation is that of the last probe."""
     status = RepositoryStatus()
-    for value, fault, generation, since in (
+    probes = (
         ("False", BadRequest("no"), 1, "2026-01-01T00:00:00Z"),
         ("False", SourceFailed("away"), 2, "2026-01-01T00:00:00Z"),
         ("True", None, 2, "2026-01-01T00:00:02Z"),
         ("True", None, 3, "2026-01-01T00:00:02Z"),
-    ):
-        now = START + 1000 * (generation if value == "True" else generation - 1)
+    )
+    for seconds, (value, fault, generation, since) in enumerate(probes):
+        now = START + 1000 * seconds
         set_readiness(status, spec("github"), fault, generation=generation, now=now)
         assert status.conditions is not None
         (ready,) = status.conditions

@@ -12,6 +12,7 @@ from dashwright.jobs_worker.domain.objects import Edit, Entry
 
 
 def spec(*workflows: str, branch: str = "main", kind: str = "githost") -> RepositorySpec:
+    """Return the spec of a repository of the type ``githost`` or ``local``, with the permitted workflows."""
     block = {"url": "https://git.example.org/team/boards.git/", "branch": branch} if kind == "githost" else {"path": "/x"}
     return RepositorySpec.model_validate(
         {"title": "T", "workflows": list(workflows), "sync": {"enabled": True, "target": "folder"}, "type": kind, kind: block}

@@ -13,6 +13,10 @@ SECOND = 1000
 
 
 def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, last_step_at: int = 0, **status: Any) -> NextStep:
+    """Return the next step at NOW for a repository with these members of its status.
+
+    ``interval`` is in seconds. ``changed`` and ``last_step_at`` are times in Unix milliseconds.
+    """
     sync = {"enabled": enabled, "target": "folder", "intervalSeconds": interval}
     spec = RepositorySpec.model_validate({"title": "T", "type": "local", "workflows": [], "local": {"path": "p"}, "sync": sync})
     health = {"healthy": True, "checked": NOW}
@@ -21,6 +25,7 @@ def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, last
 
 
 def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
+    """Return the status of a sync that took a millisecond."""
     return {"state": state, "started": NOW - seconds_ago * SECOND - 1, "finished": NOW - seconds_ago * SECOND}
 
 

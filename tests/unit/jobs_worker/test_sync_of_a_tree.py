@@ -58,6 +58,7 @@ async def test_all_changes_are_one_call() -> None:
     store = Store()
     await run_sync({"a/x.json": dashboard_file("x"), "b/y.json": dashboard_file("y")}, store)
     progress = await run_sync({"a/x.json": dashboard_file("x", "Newer"), "c/z.json": dashboard_file("z")}, store)
+    # First two folders and two dashboards, then the five changes below.
     assert [len(changes) for changes in store.applied] == [4, 5]
     assert [(type(change).__name__, change.key.resource) for change in store.applied[1]] == [
         ("Write", "folders"),
@@ -91,6 +92,7 @@ async def test_a_bad_file_does_not_affect_other_files() -> None:
     )
     assert list(store.dashboards()) == ["good.json"]
     assert progress.outcome == (State.ERROR, "completed with errors")
+    # A path is refused before any file is read.
     assert [text.partition(" (file: ")[2] for text in progress.errors] == [
         "odd\\.json, action: create)",
         "bad.json, action: create)",
@@ -104,7 +106,8 @@ async def test_the_error_of_a_bad_file_can_be_stored() -> None:
     """The message of a bad file may quote any string of any length and is valid for the database and in responses."""
     store = Store()
     odd_body = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
-    progress = await run_sync({"odd.json": odd_body, "long.json": odd_body.replace(b"x", b"\xc3\xbc")}, store)
+    body_with_umlauts = odd_body.replace(b"x", b"\xc3\xbc")
+    progress = await run_sync({"odd.json": odd_body, "long.json": body_with_umlauts}, store)
     assert progress.error_count == 2
     for result in (*progress.errors, *(item.message for item in store.quarantine.values())):
         assert "\0" not in result
@@ -130,6 +133,7 @@ async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
     store = Store()
     await run_sync({"x.json": dashboard_file("x")}, store)
     tree = MemoryCheckout({"x.json": dashboard_file("x", "Newer"), "y.json": dashboard_file("y")})
+    # The entries are listed before the file is deleted.
     entries = await tree.entries()
     del tree.files["x.json"]
     tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
@@ -141,6 +145,7 @@ async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
 async def test_a_file_changed_during_the_sync_has_its_checksum() -> None:
     """Checksum and content come from the same reading, so the next sync finds nothing to do."""
     store, tree = Store(), MemoryCheckout({"x.json": dashboard_file("x")})
+    # The entries are listed before the file is changed.
     entries = await tree.entries()
     tree.files["x.json"] = dashboard_file("x", "Newer")
     tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
@@ -180,6 +185,7 @@ async def test_two_files_may_swap_their_names() -> None:
 async def test_first_of_two_new_files_gets_the_name() -> None:
     """The second of two new files with one name is an error that names both, in the next sync too."""
     store, files = Store(), {"b.json": dashboard_file("dash", "B"), "a.json": dashboard_file("dash", "A")}
+    # The first sync and the next one.
     for _ in range(2):
         progress = await run_sync(files, store)
         assert progress.errors == ["duplicate resource name: dash, b.json and a.json (file: b.json, name: dash, action: create)"]
@@ -274,6 +280,7 @@ async def test_a_foreign_folder_stops_only_its_content(value: dict[str, str], te
     store.store_unrelated(folder_name(REPOSITORY, "a"), value, folder=True)
     progress = await run_sync({"a/b/x.json": dashboard_file("x"), "y.json": dashboard_file("y")}, store)
     assert list(store.dashboards()) == ["y.json"]
+    # The errors of ``a/``, ``a/b/`` and ``a/b/x.json``.
     assert [error.partition(" (file")[0] for error in progress.errors] == [text] * 3
 
 

@@ -15,18 +15,20 @@ FOLDERS = Folders(REPOSITORY, "", has_root_folder=False)
 
 
 def stored_folder(path: str) -> ManagedObject:
-    parts = path.split("/")
-    return ManagedObject(
-        folder_key(folder_name(REPOSITORY, path)), path, folder=FOLDERS.name("".join(f"{p}/" for p in parts[:-1])), title=parts[-1]
-    )
+    """Return the folder of a directory, as a sync stores it."""
+    *parent_names, name = path.split("/")
+    parent_directory = "".join(f"{parent_name}/" for parent_name in parent_names)
+    return ManagedObject(folder_key(folder_name(REPOSITORY, path)), path, folder=FOLDERS.name(parent_directory), title=name)
 
 
 def stored_dashboard(path: str, checksum: str = "old") -> ManagedObject:
+    """Return the dashboard of a file, as a sync stores it."""
     directory = path.rpartition("/")[0]
     return ManagedObject(dashboard_key(path.replace("/", "-")), path, checksum, FOLDERS.name(f"{directory}/" if directory else ""))
 
 
 def folder_changes(scan: Scan, *managed: ManagedObject) -> tuple[list[str], list[str]]:
+    """Return the directories whose folders are written, and the paths of the objects that are deleted."""
     prepared = [PreparedFile(file.path, file.checksum, dashboard_key(file.path), file.stored_objects, 0) for file in scan.candidates]
     scan.directories.update(directory for file in prepared for directory in paths.directories(file.path))
     plan = make_plan(scan, prepared, managed, {}, FOLDERS)
@@ -105,8 +107,8 @@ def test_a_folder_is_kept_with_its_directory() -> None:
 def test_an_unsafe_path_is_a_separate_error(path: str, message: str) -> None:
     """An unsafe file is named with the reason; others are not affected."""
     scan = scan_entries([Entry(path, "x"), Entry("good.json", "x")], [], FOLDERS)
-    ((fault, reason),) = [(fault.path, fault.message) for fault in scan.faults]
-    assert (fault, reason.startswith(message)) == (path, True)
+    (fault,) = scan.faults
+    assert (fault.path, fault.message.startswith(message)) == (path, True)
     assert [file.path for file in scan.candidates] == ["good.json"]
 
 

@@ -35,6 +35,7 @@ def test_a_token_is_sent_as_the_host_expects(host: Host, token: str, expected: s
     """GitLab accepts no passwords. A token of Bitbucket has a user that git needs, and is sent to the API without the user."""
     api = api_at(host, "https://api.example.com", "https://git.example.com/team/boards", token)
     assert api.authorization == expected
+    # No other words may be hidden in messages.
     assert all(secret in f"{expected} {token}" for secret in api.secrets)
 
 

@@ -94,6 +94,7 @@ ROWS = {
     "a directory without resources": Row(
         {"docs/README.md": b"#", "src/package.json": b"{}", "empty/": b"", "/".join("a" * 20): b""}, ignored=1
     ),
+    # The folders are 1, 1/2, 1/2/3 and so on.
     "eight directories": Row(
         {"1/2/3/4/5/6/7/8/x.json": dashboard_file("x")}, {"1/2/3/4/5/6/7/8/x.json": "x"}, {"1/2/3/4/5/6/7/8"[:n] for n in range(1, 16, 2)}
     ),
@@ -140,11 +141,13 @@ async def test_each_unusual_file_is_synced_ignored_or_an_error(row: Row) -> None
     assert progress.outcome[0] is (State.ERROR if row.errors else State.SUCCESS)
     check_summary(progress, row)
     repeated = await run_sync(row.files, store)
+    # The first sync has written once, if it had anything to write.
     assert (repeated.errors, len(store.applied)) == (progress.errors, bool(row.dashboards))
     check_summary(repeated, row)
 
 
 def check_summary(progress: JobProgress, row: Row) -> None:
+    """Check the numbers of ignored files and warnings, and the warnings themselves."""
     entry = next((entry for entry in progress.summary() if entry.resource == "dashboards"), None)
     assert (entry.ignored if entry else 0) == row.ignored
     assert (entry.warning if entry else 0) == len(row.warnings)
@@ -152,6 +155,7 @@ def check_summary(progress: JobProgress, row: Row) -> None:
 
 
 def check_texts(texts: list[str], patterns: list[str]) -> None:
+    """Check that there are as many texts as patterns, and that each pattern matches a text."""
     assert len(texts) == len(patterns), texts
     for pattern in patterns:
         assert any(re.search(pattern, text) for text in texts), (pattern, texts)
