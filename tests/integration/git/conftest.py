@@ -17,6 +17,7 @@ OpenRemote = Callable[..., Remote]
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
+    """Yield a git server over HTTP without repositories."""
     root = tmp_path / "server"
     root.mkdir()
     async with git.serving(root) as running_server:
@@ -25,12 +26,13 @@ async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
 
 @pytest.fixture
 def mirrors(tmp_path: Path) -> Mirrors:
+    """Return the mirrors of one worker, of at most 64 MiB each."""
     return Mirrors(tmp_path / "mirrors", max_bytes=64 * 1024 * 1024)
 
 
 @pytest.fixture
 def open_remote(server: GitServer) -> OpenRemote:
-    """Return a repository of the server as a worker opens it."""
+    """Return a function that opens a repository of the server as a worker does."""
 
     def open_remote(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
         return Remote(server.url(name), token, HostResolver(AllowedHosts.parse(allowed), "the repository's"), seconds)

@@ -14,6 +14,7 @@ from pygit2.enums import FileMode
 Files = dict[str, bytes]
 
 _WORDS: Final = ["CPU", "Memory", "Übersicht", "日本", "p99", "Errors", "Kafka", "node exporter", "SLO", "Émile"]
+# Weighted: some of the directories are chosen twice as often.
 _DIRECTORIES: Final = ["", "", "infra/", "infra/nodes/", "shop/", "shop/prod/eu/", "team a/", "日本/", ".github/"]
 _SUFFIXES: Final = (".json", ".yaml", ".yml")
 _BROKEN: Final = (b"{", b"", b"\xff\xfe", b'{"kind": "Secret", "apiVersion": "v1"}')
@@ -38,6 +39,7 @@ class History:
         before, parents = dict(self.files), [self._newest_commit] if self._newest_commit else []
         for edit in edits:
             edit(self)
+        # In one of five cases, the revision is a merge with another commit.
         if parents and self._random.random() < 0.2:
             parents.append(self._commit(before | {"side.json": self._body("side")}, parents))
         self._newest_commit = self._commit(self.files, parents)
@@ -56,7 +58,8 @@ class History:
         """Rename a file, and with it its object, if the file does not contain the name of the object."""
         if path := self._random_dashboard():
             body = self.files.pop(path)
-            self._write(path.rpartition("/")[0] + "/" * ("/" in path) + self._file_name(path), body)
+            directory = path[: path.rfind("/") + 1]
+            self._write(directory + self._file_name(path), body)
 
     def move(self) -> None:
         if path := self._random_dashboard():
@@ -71,6 +74,7 @@ class History:
         new = self._random.choice([f"moved-{self._next()}/", "infra/", "shop/prod/", f"{old}below/"])
         moved_files = {path: self.files.pop(path) for path in sorted(self.files) if path.startswith(old)}
         for path, body in moved_files.items():
+            # Repeated moves of a directory below itself must not exceed the limit on paths.
             self._write((new + path.removeprefix(old))[-200:], body)
 
     def remove(self) -> None:
@@ -135,6 +139,7 @@ class History:
         self.files[path] = body
 
     def _body(self, name: str, path: str = "x.json") -> bytes:
+        """Return the content of a file with a new dashboard, in three of ten cases as a resource, which may have no name."""
         dashboard = self._dashboard(name)
         if self._random.random() < 0.3:
             dashboard.pop("uid")
@@ -162,6 +167,7 @@ class History:
         return f"d-{self._random.randrange(40)}" if self._random.random() < 0.1 else f"n-{self._next()}"
 
     def _path(self, suffix: str = "") -> str:
+        """Return a new path, with a random suffix if ``suffix`` is empty."""
         suffix = suffix or self._random.choice(("json", "json", "yaml", "yml"))
         return self._random.choice(_DIRECTORIES) + self._file_name(f".{suffix}")
 
@@ -212,6 +218,7 @@ def as_yaml(tree: Any) -> bytes:
     return str(yaml.safe_dump(tree, allow_unicode=True)).encode()
 
 
+#: Weighted: broken files are repaired often, so that many revisions have no errors.
 EDITS: Final[Sequence[Callable[[History], None]]] = [
     *(History.add, History.change, History.change, History.rename, History.move, History.move_directory, History.remove),
     *(History.remove_directory, History.damage, *[History.repair] * 5, History.rename_object, History.copy, History.convert_to_yaml),

@@ -60,7 +60,9 @@ def test_no_memory_is_kept(tmp_path: Path) -> None:
         for number in range(start, start + count):
             create_bare_repository(tmp_path / str(number))
 
+    # The first repositories fill caches.
     create(20, 0)
     before = heap_bytes()
     create(100, 20)
+    # 1 KiB for each repository; pygit2 itself keeps 13.
     assert heap_bytes() - before < 100 * 1024

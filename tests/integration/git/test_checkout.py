@@ -31,6 +31,8 @@ def work_tree(server: GitServer) -> WorkTree:
 
 @pytest.fixture
 def read_checkout(mirrors: Mirrors, open_remote: OpenRemote) -> ReadCheckout:
+    """Return a function that fetches the newest commit and returns its checkout."""
+
     async def read_checkout(directory: str = "", **options: Any) -> GitCheckout:
         commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
         assert commit is not None
@@ -40,6 +42,7 @@ def read_checkout(mirrors: Mirrors, open_remote: OpenRemote) -> ReadCheckout:
 
 
 async def _read_all(checkout: GitCheckout, entries: Sequence[Entry]) -> list[tuple[bytes, str]]:
+    """Return the bytes and checksums of files, read in the order of ``entries``."""
     async with checkout.reading([entry.checksum for entry in entries]) as read_file:
         files = await asyncio.to_thread(lambda: [read_file(entry.path, entry.checksum) for entry in entries])
     return [(file.body, file.checksum) for file in files]
@@ -211,6 +214,7 @@ async def test_a_difference_lists_all_changes(work_tree: WorkTree, read_checkout
     entries = {entry.path: entry for entry in await checkout.entries()}
     assert {entry.path: entry for entry in difference.entries} == {path: entries[path] for path in difference.paths & entries.keys()}
     assert difference.paths - entries.keys() == {"in/", "in/gone.json", "same/move.json"}
+    # Five files and two directories before.
     assert (difference.base_commit, len(entries) - difference.growth) == (old, 7)
     assert await checkout.difference_since(checkout.commit) == Difference(frozenset(), [], base_commit=checkout.commit)
 
@@ -330,6 +334,7 @@ async def test_a_tree_in_millions_of_places_is_bounded(work_tree: WorkTree, read
     """A repository of a few hundred bytes may have more paths than fit into memory. Its entries are refused, and it has no difference."""
     before = work_tree.commit({"z.json": "{}"})
     tree = git(work_tree.folder, "mktree", stdin=f"100644 blob {git(work_tree.folder, 'hash-object', '-w', '--stdin', stdin='')}\t{name}")
+    # 30 directories in each directory, on six levels.
     for _ in range(6):
         tree = git(work_tree.folder, "mktree", stdin="\n".join(f"040000 tree {tree}\td{index}" for index in range(30)))
     commit = git(work_tree.folder, "commit-tree", "-p", before, "-m", "commit", tree)
@@ -351,6 +356,7 @@ async def test_a_directory_too_large_to_be_loaded_is_refused(
     """
     base = work_tree.commit({"a.json": "{}"})
     await read_checkout()
+    # 20 entries of 93 bytes.
     work_tree.commit({f"{directory}{index:060}.json": "{}" for index in range(20)})
     monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     checkout = await read_checkout()

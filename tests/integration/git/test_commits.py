@@ -309,6 +309,7 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work_tree: WorkTr
     work_tree.commit({"x.json": "{}"}, branch="side")
     git(work_tree.folder, "reset", "--quiet", "--hard", base)
     git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{base}:refs/heads/side")
+    # The mirror has the base already.
     await write(base, {"other.json": b"{}"}, ref="third")
 
     async def push_first(request: web.Request) -> None:
@@ -317,6 +318,7 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work_tree: WorkTr
             work_tree.commit({"theirs.json": "{}"}, branch=ref or "main")
 
     server.fault = push_first
+    # The branch moves during the first push, and has moved before the second change.
     for _ in range(2):
         with pytest.raises(Conflict, match=ref or "main"):
             await write(base, {"b.json": b"{}"}, ref=ref)

@@ -22,11 +22,13 @@ async def test_an_outdated_git_is_reported_until_it_is_replaced(tmp_path: Path, 
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     program = GitProgram()
     install(tmp_path, "2.36.9")
+    # Each of two uses checks the version.
     for _ in range(2):
         with pytest.raises(SourceFailed, match=r"git 2\.37 or newer is needed .* 'git version 2\.36\.9"):
             await program.require(tmp_path)
     runs = install(tmp_path, "2.37.0")
     before = len(runs.read_text().splitlines())
+    # Only the first of two uses checks it.
     for _ in range(2):
         await program.require(tmp_path)
     assert len(runs.read_text().splitlines()) == before + 1

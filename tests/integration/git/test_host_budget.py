@@ -1,4 +1,4 @@
-"""Requests to a git host are counted_remote before they are made, and a host that asks for fewer is paused."""
+"""Requests to a git host are counted before they are made, and a host that asks for fewer is paused."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -35,16 +35,20 @@ class CountingBudget:
 
 @pytest.fixture
 def remote(open_remote: OpenRemote, database: Database, server: GitServer) -> Remote:
+    """Return a repository with one commit, and a budget of 600 requests per minute."""
     server.create_repository("r.git").commit({"a.json": "{}"})
     return replace(open_remote("r.git", TOKEN), budget=HostBudget(database, 600))
 
 
 async def set_remaining(database: Database, remaining: float) -> None:
+    """Set the number of requests that every host still accepts now."""
     async with database.connection() as connection:
         await connection.execute("update git_host set remaining = $1, counted_at = now()", remaining)
 
 
 def refuse_requests(server: GitServer, status: int, **headers: str) -> None:
+    """Let the server respond to all further requests with a status and headers."""
+
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=status, headers=headers)
 
@@ -79,6 +83,7 @@ async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: 
     with pytest.raises(TooManyRequests) as refused:
         await replace(foreground, namespace="org-2").head("main", tmp_path)
     assert refused.value.retry_after == pytest.approx(6, abs=1)  # until two requests are available again, of 20 per minute
+    # Two requests for each of the two calls that were permitted.
     assert len(server.requests) == 4
     await replace(remote, budget=HostBudget(database, 0)).head("main", tmp_path)
 

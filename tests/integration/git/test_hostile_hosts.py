@@ -215,7 +215,8 @@ class UncheckedProgram(GitProgram):
 async def test_a_branch_of_a_missing_commit_is_named(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The error for a branch whose commit the host does not have names the branch. Other branches are fetched."""
     sha = server.create_repository("r.git").commit({"a.json": "1"})
-    (server.folder("r.git") / "refs/heads/ghost").write_text(f"{7:040x}\n")
+    missing_commit = f"{7:040x}"
+    (server.folder("r.git") / "refs/heads/ghost").write_text(f"{missing_commit}\n")
     with pytest.raises(NotFound, match="does not have the commit of branch 'ghost'"):
         await mirrors.fetch("uid", open_remote("r.git"), "ghost")
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")

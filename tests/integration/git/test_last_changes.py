@@ -24,6 +24,8 @@ def work_tree(server: GitServer) -> WorkTree:
 
 @pytest.fixture
 def fetch(mirrors: Mirrors, open_remote: OpenRemote) -> Any:
+    """Return a function that fetches and returns the newest commit."""
+
     async def fetch() -> Commit:
         commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
         assert commit is not None
@@ -33,8 +35,9 @@ def fetch(mirrors: Mirrors, open_remote: OpenRemote) -> Any:
 
 
 def set_author(work_tree: WorkTree, name: str, date: str) -> None:
-    """Change author and time of the newest commit."""
+    """Change the author and the commit time of the newest commit. ``date`` is in Unix seconds."""
     git(work_tree.folder, "commit", "--quiet", "--amend", "--no-edit", f"--author={name} <a@example.org>")
+    # The log indents the message, and begins with the hash of the commit, which is not a part of the object.
     rewritten = git(work_tree.folder, "log", "-1", "--format=raw").replace("\n    ", "\n")
     lines = [line for line in rewritten.splitlines() if not line.startswith("commit ")]
     lines = [f"{line.rsplit(' ', 2)[0]} {date} +0000" if line.startswith("committer ") else line for line in lines]
@@ -87,6 +90,7 @@ async def test_one_walk_serves_all_lists_of_a_commit(work_tree: WorkTree, fetch:
 
     monkeypatch.setattr(command, "run", run_and_count)
     monkeypatch.setattr(last_changes, "MAX_COMMITS", 1)
+    # The second list is from the cache.
     for _ in range(2):
         assert set(await changes.get(commit, ["a.json", "b.json"])) == {"b.json"}
     assert set(await changes.get(commit, ["b.json"])) == {"b.json"}

@@ -1,4 +1,4 @@
-"""Hosts that speak only the version 0 and 1 of git's protocol, remove_capability the capabilities that version 2 always has."""
+"""Hosts that speak only the versions 0 and 1 of git's protocol, without the capabilities that version 2 always has."""
 
 from datetime import UTC, datetime
 
@@ -42,6 +42,7 @@ def remove_capability(capability: str, server: GitServer) -> Fault:
 
 
 def _remove_from_line(line: bytes, capability: bytes) -> bytes:
+    """Return a line of the list as a packet, without the capabilities that begin with ``capability``."""
     reference, nul, capabilities = line.partition(b"\0")
     remaining = b" ".join(word for word in capabilities.rstrip(b"\n").split(b" ") if not word.startswith(capability))
     text = reference + nul + remaining + b"\n" if nul else line

@@ -33,6 +33,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
 
 @pytest.fixture
 async def tls_server(tmp_path: Path, certificate: ServerCertificate) -> AsyncIterator[GitServer]:
+    """Yield a git server over HTTPS, whose certificate only its own authority trusts."""
     root = tmp_path / "encrypted"
     root.mkdir()
     async with git.serving(root, key_and_certificate=certificate.key_and_certificate) as server:
@@ -40,16 +41,19 @@ async def tls_server(tmp_path: Path, certificate: ServerCertificate) -> AsyncIte
 
 
 def open_checkouts(folder: Path, **settings: Any) -> Checkouts:
+    """Return the checkouts of a worker with its mirrors in a folder."""
     return RepositoryCheckouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), CIPHER)
 
 
 def hosted_repository(server: GitServer, branch: str = "main", token: str = "") -> Repository:
+    """Return the repository ``r.git`` of the server."""
     sealed = base64.b64encode(CIPHER.encrypt(token, token_owner("default", "team"))).decode() if token else None
     block = {"url": server.url("r.git"), "branch": branch, "encryptedToken": sealed}
     return Repository("default", "team", "uid", 1, _spec("githost", block))
 
 
 def local_repository(path: str = "team") -> Repository:
+    """Return the repository in a local directory."""
     return Repository("default", "team", "uid", 1, _spec("local", {"path": path}))
 
 
@@ -126,7 +130,20 @@ async def test_commits_that_are_only_in_a_fork_are_read_there(server: GitServer,
     block = {"url": server.url("team/boards"), "branch": "main", "encryptedToken": token}
     repository = Repository("default", "team", "uid", 1, _spec("githost", block))
     checkouts = RepositoryCheckouts(load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8"), CIPHER)
-    request = PullRequest(7, "T", "", True, False, "main", "change", head[:12], True, 1, "refs/heads/change", "stranger/boards")
+    request = PullRequest(
+        7,
+        "T",
+        "",
+        is_open=True,
+        is_merged=False,
+        base="main",
+        head="change",
+        head_commit=head[:12],
+        is_from_fork=True,
+        changed_file_count=1,
+        reference="refs/heads/change",
+        fork_path="stranger/boards",
+    )
     checkout = await checkouts.at_pull_request(repository, request)
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (head, b"2")
     with pytest.raises(NotFound):

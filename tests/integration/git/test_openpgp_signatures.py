@@ -55,10 +55,12 @@ def mallory() -> Tsk:
 
 
 def public_keys(*keys: Tsk) -> str:
+    """Return the value of ``allowedSigners`` for the public keys."""
     return "".join(f"# a comment\n{key.extract_certificate()}\n" for key in keys)
 
 
 def repository(server: GitServer, allowed_signers: str, key: str = "") -> Repository:
+    """Return a repository that requires signatures of listed keys, and signs with ``key``."""
     sealed = base64.b64encode(CIPHER.encrypt(key, signing_key_owner("default", "team"))).decode() if key else None
     block: dict[str, Any] = {
         "url": server.url("r.git"),

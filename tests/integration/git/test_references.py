@@ -26,6 +26,7 @@ async def references() -> AsyncIterator[ReferenceReader]:
 
 
 def remote(server: GitServer, references: ReferenceReader, *, token: str = "", allowed: str = "127.0.0.0/8") -> Remote:
+    """Return the repository ``r.git``, whose branches are polled with ``references``."""
     return Remote(server.url("r.git"), token, HostResolver(AllowedHosts.parse([allowed])), references=references)
 
 
@@ -67,6 +68,8 @@ async def test_a_forbidden_address_is_not_polled(server: GitServer, references: 
 
 
 def _respond_with_status(status: int) -> Fault:
+    """Return a fault that responds to polls with a status, and to the git program as usual."""
+
     async def fault(request: web.Request) -> web.StreamResponse | None:
         return web.Response(status=status) if request.path.endswith("git-upload-pack") and not _is_from_git(request) else None
 
@@ -74,6 +77,8 @@ def _respond_with_status(status: int) -> Fault:
 
 
 def _respond_with_body(body: bytes, content_type: str = RESULT) -> Fault:
+    """Return a fault that responds to polls with a body, and to the git program as usual."""
+
     async def fault(request: web.Request) -> web.StreamResponse | None:
         if _is_from_git(request) or not request.path.endswith("git-upload-pack"):
             return None

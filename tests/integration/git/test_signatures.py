@@ -39,10 +39,12 @@ def checkouts(tmp_path: Path) -> RepositoryCheckouts:
 
 
 def signers(keys: Path, *names: str) -> str:
+    """Return the value of ``allowedSigners`` for the public keys of persons."""
     return "".join(f"{name}@example.org {(keys / f'{name}.pub').read_text()}" for name in names)
 
 
 def repository(server: GitServer, allowed_signers: str, key: Path | None = None, *, verify: str | None = "require") -> Repository:
+    """Return a repository that by default requires signatures of listed keys, and signs with ``key``."""
     sealed = base64.b64encode(CIPHER.encrypt(key.read_text(), signing_key_owner("default", "team"))).decode() if key else None
     block: dict[str, Any] = {"url": server.url("r.git"), "verify": verify, "allowedSigners": allowed_signers, "encryptedSigningKey": sealed}
     sync = {"enabled": True, "target": "folder"}

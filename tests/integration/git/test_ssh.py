@@ -28,16 +28,19 @@ EVE = GitIdentity("Eve", "eve@example.org")
 
 @pytest.fixture(params=[True, False], ids=["v2", "v0"])
 async def ssh_server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SshServer]:
+    """Yield an SSH server that accepts version 2 of git's protocol, and one that does not."""
     async with ssh.serving(tmp_path / "ssh", accepts_protocol_2=request.param) as server:
         yield server
 
 
 def ssh_remote(server: SshServer, name: str = "team.git", *, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
+    """Return a repository of the server, with the deploy key and the host key that are valid now."""
     resolver = HostResolver(AllowedHosts.parse(allowed), "the repository's")
     return Remote(server.url(name), "", resolver, 20, ssh=SshAccess(server.key, server.known_hosts))
 
 
 def push_change(base: str, branch: str = "", name: str = "b.json") -> BranchChange:
+    """Return a change that adds a file on top of ``base``."""
     return BranchChange("main", branch, base, [CommitDraft([Edit(name, b"2", None)], EVE, "second", None)])
 
 

@@ -185,6 +185,7 @@ async def test_hooks_are_created_changed_listed_and_removed(access: HostAccess) 
     assert (changed.id, changed.events) == (hook.id, frozenset({"push"}))
     assert (await access.host.hooks(access.repository))[3:] == [changed]
     hook_json = list(access.server.repositories["team/boards"].hooks.values())[3]
+    # Each kind of host has another member for the secret.
     assert "another" in (
         hook_json.get("secret"),
         hook_json.get("token"),
@@ -292,6 +293,7 @@ async def test_a_host_is_recognized_once_without_the_token(tmp_path: Path, kind:
     async with open_host_access(tmp_path, kind=kind) as access:
         for _ in range(2):
             assert await access.host.hooks(access.repository) == []
+        # The probes of GitLab, Gitea and Bitbucket Data Center, up to the first one that succeeds. GitHub needs none.
         paths = ["/api/v4/version", "/api/v1/version", "/rest/api/1.0/application-properties"]
         count = {GitLabHost: 1, GiteaHost: 2}.get(kind, 3)
         assert access.server.probes == [(path, False) for path in paths[:count]]

@@ -152,6 +152,7 @@ async def test_an_invalid_response_is_an_error_of_the_host(host_access: HostAcce
     host_access.server.api_fault = handle
     with pytest.raises(SourceFailed):
         await host_access.host.pull_request(host_access.repository, 1)
+    # An empty list of webhooks is valid.
     if body != "[]":
         with pytest.raises(SourceFailed):
             await host_access.host.hooks(host_access.repository)
@@ -175,11 +176,8 @@ async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess)
 
     If the budget is used up, no request is sent. A pause that the host requests is reported to the budget.
     """
-    resolver, cipher, budget = (
-        HostResolver(AllowedHosts.parse(["127.0.0.1"])),
-        SecretCipher.from_keys("a key of the test's own"),
-        CountingBudget(),
-    )
+    resolver, budget = HostResolver(AllowedHosts.parse(["127.0.0.1"])), CountingBudget()
+    cipher = SecretCipher.from_keys("a key of the test's own")
     client = HostClient(resolver, budget)
     await RestHost(client, cipher, {}).hooks(host_access.repository)
     assert budget.charges == [("default", f"127.0.0.1:{host_access.server.port}")] * 4
