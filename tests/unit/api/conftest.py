@@ -26,6 +26,8 @@ from dashwright.common.identity import Identity, Role
 
 @dataclass(frozen=True)
 class Account:
+    """The account that the authenticator reads for a login."""
+
     password_hash: str | None
     is_disabled: bool = False
     identity: Identity | None = None
@@ -36,16 +38,21 @@ class Account:
 
 @dataclass
 class Accounts:
-    """The accounts of a test, by login. The current organization of a login is the first one of its roles."""
+    """The accounts of a test, by login, instead of a database. The current organization of a login is the first one of its roles."""
 
     hashes: dict[str, str | None] = field(default_factory=dict)
+    #: By organization id. A login without roles is a viewer of organization 1.
     roles: dict[str, Mapping[int, Role]] = field(default_factory=dict)
     disabled: set[str] = field(default_factory=set)
+    #: Salts of hashes from an imported database; other hashes include their salt.
     salts: dict[str, str] = field(default_factory=dict)
+    #: Login and organization id of each call of ``find``.
     lookups: list[tuple[str, int | None]] = field(default_factory=list)
+    #: Logins by another name of the account, such as its mail address.
     aliases: dict[str, str] = field(default_factory=dict)
 
     async def find(self, login: str, org_id: int | None) -> Account | None:
+        """Return an account, or None if the login is unknown. Its identity is None if it is not a member of the organization."""
         self.lookups.append((login, org_id))
         login = self.aliases.get(login, login)
         if login not in self.hashes:
@@ -57,6 +64,8 @@ class Accounts:
         return Account(self.hashes[login], login in self.disabled, identity, salt=self.salts.get(login), login=login)
 
     async def replace_password_hash(self, user_id: int, *, old_hash: str, new_hash: str) -> bool:
+        """Replace the hash of each account that has the old one, and return whether any had it."""
+        # The accounts have no ids, so the old hash selects them.
         logins = [login for login, stored in self.hashes.items() if stored == old_hash]
         for login in logins:
             self.hashes[login] = new_hash
@@ -64,11 +73,13 @@ class Accounts:
         return bool(logins)
 
     async def identity_in(self, identity: Identity, org_id: int) -> Identity:
+        """Return the identity with its role in another organization, which is ``NONE`` for an account that is not a member."""
         role = self.roles.get(identity.login, {1: Role.VIEWER}).get(org_id, Role.NONE)
         return replace(identity, org_id=org_id, role=role, permissions=permissions_of(role))
 
 
 def basic(login: str, password: str) -> str:
+    """Return the header ``Authorization`` of a login and password."""
     return "Basic " + base64.b64encode(f"{login}:{password}".encode()).decode()
 
 
@@ -97,11 +108,13 @@ async def wait_until_closed(port: int) -> None:
 
 @pytest.fixture(scope="session")
 def passwords() -> Passwords:
+    """Return the hashing threads, which all tests share."""
     return Passwords()
 
 
 @pytest.fixture
 def _light_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the hashing of passwords cheap."""
     light_passwords.make_light(monkeypatch)
 
 
@@ -117,14 +130,16 @@ async def accounts(passwords: Passwords, _light_passwords: None) -> Accounts:
 
 @pytest.fixture
 def authenticator(accounts: Accounts, passwords: Passwords) -> SchemeAuthenticator:
+    """Return an authenticator that accepts only the scheme Basic."""
     identities = IdentityCache(Clock())
+    # A new cache stores nothing until it receives notifications of changes.
     identities.resume()
     return SchemeAuthenticator({"basic": BasicAuthenticator(accounts, passwords, LoginThrottle())}, accounts, identities)
 
 
 @pytest.fixture
 async def serve(authenticator: SchemeAuthenticator) -> AsyncIterator[Serve]:
-    """Yield a function that starts a gateway with the routes, and with the limits, of a test."""
+    """Yield a function that starts a gateway with the routes and limits of a test. The gateway stops after the test."""
     async with AsyncExitStack() as stack:
 
         async def start(
@@ -133,6 +148,7 @@ async def serve(authenticator: SchemeAuthenticator) -> AsyncIterator[Serve]:
             server = Server(routes, authenticator, limits or Limits(drain_seconds=2.0, linger_seconds=0.2), origins=origins)
             port = await server.start("127.0.0.1", 0, **options)
             stack.push_async_callback(server.stop)
+            # Cookies of a response must not change later requests of the test.
             client = ClientSession(f"http://127.0.0.1:{port}", cookie_jar=DummyCookieJar())
             await stack.enter_async_context(client)
             return Gateway(server, port, client)

@@ -18,11 +18,12 @@ def routes() -> tuple[Route, ...]:
     """Return the routes of a gateway that never starts."""
     temporary_folder = Path(gettempdir())
     settings = load(http_port=0, data_dir=temporary_folder, permitted_paths=str(temporary_folder), secret_key="of tests only")
+    # A database without ``__init__`` cannot connect: the routes are only listed, never called.
     return tuple(Gateway(settings, Database.__new__(Database), MemoryBroker(), Clock()).routes)
 
 
 def nodes(tree: Any, path: str = "") -> Any:
-    """Yield every JSON object of a document with its path."""
+    """Yield the path and the value of every JSON object in a document, including the document itself: ``/paths/~/get``."""
     if isinstance(tree, dict):
         yield path, tree
     members = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()

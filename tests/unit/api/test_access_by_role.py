@@ -9,12 +9,13 @@ from dashwright.common.identity import Identity, Role
 
 
 def may(role: Role, action: str, *, is_server_admin: bool = False) -> bool:
+    """Return whether a role permits an action on any object."""
     permissions = permissions_of(role, is_server_admin=is_server_admin)
     return Identity("user:1", "x", 1, role, permissions=permissions).may(action, "any")
 
 
 def test_a_higher_role_may_do_all_that_a_lower_one_may() -> None:
-    """A higher role has all permissions of a lower one."""
+    """Each role has all permissions of the next lower one and more, and server admins have more than Admins."""
     for lower, higher in pairwise(Role):
         assert permissions_of(lower).keys() < permissions_of(higher).keys()
     assert permissions_of(Role.ADMIN).keys() < permissions_of(Role.NONE, is_server_admin=True).keys()

@@ -18,16 +18,18 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
 
 KINDS = (DASHBOARD, FOLDER, LIBRARY_PANEL)
+"""The kinds in folders."""
 
 
 def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[int, ...] = (), **members: Any) -> Identity:
+    """Return a caller with a role and with explicit grants, each an action and a scope. ``members`` are further fields of Identity."""
     granted = scopes_by_action(grants)
     permissions = with_grants(permissions_of(role), granted)
     return Identity("user:1", "vic", 1, role, user_id, permissions=permissions, granted=granted, teams=frozenset(teams), **members)
 
 
-# Team 7 may edit b, and c below it. The empty list of closed permits nothing. Viewers may view inner, which is below closed.
-# The parents of lost and round do not lead to the root.
+# Team 7 may edit b and its subfolder c. The empty list of rules closes the folder closed. Viewers may view its subfolder inner.
+# Lost has a missing parent; round and circle contain each other.
 TREE = AccessTree(
     {"a": None, "b": "a", "c": "b", "closed": None, "inner": "closed", "lost": "gone", "round": "circle", "circle": "round"},
     {
@@ -68,9 +70,9 @@ TREE = AccessTree(
     ],
 )
 def test_the_highest_level_applies(viewer: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
-    """At the root, rules of an object replace the rights of the role; in folders, they add to them.
+    """The highest level of all rules applies. At the root, rules of an object replace the rights of the role.
 
-    A rule for a role includes higher roles.
+    In folders, the rules of an object add to the rights that the role and the folders give. A rule for a role includes higher roles.
     """
     view = AccessView(viewer, TREE)
     assert view.level(kind, name, folder) == level
@@ -95,6 +97,7 @@ def test_the_highest_level_applies(viewer: Identity, kind: Kind, name: str, fold
 )
 def test_an_explicit_grant_adds_its_action(scope: str, kind: Kind, name: str, folder: str | None, is_covered: bool) -> None:
     """A grant for an object, a folder, the root or everything adds its action there, independent of the rules."""
+    # User 2 has neither a role nor a rule, so only the grant can permit something.
     view = AccessView(caller(Role.NONE, ("dashboards:read", scope), user_id=2), TREE)
     assert view.may("dashboards:read", kind, name, folder) is is_covered
     assert view.scope(kind).includes(name, folder) is is_covered
@@ -103,7 +106,7 @@ def test_an_explicit_grant_adds_its_action(scope: str, kind: Kind, name: str, fo
 
 
 def test_permissions_alone_decide_outside_of_folders() -> None:
-    """Objects outside of folders, such as repositories, have no access rules."""
+    """Only permissions decide on objects outside of folders, such as repositories, which have no access rules."""
     assert AccessView(caller(Role.EDITOR), TREE).scope(REPOSITORY) == EVERYTHING
     assert AccessView(caller(Role.VIEWER), TREE).scope(REPOSITORY) == NOTHING
     assert AccessView(caller(Role.EDITOR), TREE).may("repositories:read", REPOSITORY, "r", None)
@@ -136,7 +139,7 @@ def test_a_right_on_any_object_passes_the_first_check(viewer: Identity, action: 
 def test_without_rules_the_role_decides() -> None:
     """Without rules, the role permits everything or nothing in all folders.
 
-    One list of rules changes that for callers who are not Admins.
+    With rules on any object, only Admins may still read everything.
     """
     bare = AccessTree({"a": None, "b": "a"})
     for viewer, scope in ((caller(Role.VIEWER), EVERYTHING), (caller(Role.NONE), NOTHING), (caller(Role.ADMIN), EVERYTHING)):
@@ -155,6 +158,7 @@ def test_a_refusal_names_object_caller_and_action() -> None:
         require_permission(AccessView(caller(Role.VIEWER), TREE), "folders:create", FOLDER, "", None, login="vic")
 
 
+# The strategies of the laws below: random callers, and random trees of these folders.
 FOLDERS = [f"f{number}" for number in range(6)]
 rules = st.lists(
     st.builds(
@@ -179,15 +183,17 @@ def trees(draw: st.DrawFn) -> AccessTree:
     """Return folders below earlier ones or the root, some without a path to the root, and rules on any of them and on dashboards."""
     parents: dict[str, str | None] = {}
     for index, name in enumerate(FOLDERS):
+        # Only the last folder may have a missing parent or itself as parent, so that most trees are connected.
         parents[name] = draw(st.sampled_from([None, *FOLDERS[:index], *(["missing", name] if index == 5 else [])]))
-    listed = st.sampled_from([*(("folders", name) for name in FOLDERS), ("dashboards", "d1"), ("dashboards", "d2")])
-    return AccessTree(parents, draw(st.dictionaries(listed, rules, max_size=5)))
+    objects_with_rules = st.sampled_from([*(("folders", name) for name in FOLDERS), ("dashboards", "d1"), ("dashboards", "d2")])
+    return AccessTree(parents, draw(st.dictionaries(objects_with_rules, rules, max_size=5)))
 
 
 def naive_level(viewer: Identity, tree: AccessTree, kind: Kind, name: str, folder: str | None) -> Level:
-    """Return the level by a naive walk from the root down."""
+    """Return the level of a caller on an object, by a naive walk from the root down to the object."""
 
     def level_by(rules: Rules) -> Level:
+        """Return the highest level of the rules that apply to the caller."""
         levels = [
             rule.level
             for rule in rules
@@ -201,6 +207,7 @@ def naive_level(viewer: Identity, tree: AccessTree, kind: Kind, name: str, folde
         return Level.ADMIN
     path_to_root: list[tuple[str, str]] = [(kind.plural, name)]
     while folder is not None:
+        # In a cycle or a missing folder, only the object's own rules count. The first step may be a folder that is the object itself.
         if ("folders", folder) in path_to_root[1:] or folder not in tree.parents:
             return level_by(tree.rules_by_object.get((kind.plural, name), []))
         path_to_root.append(("folders", folder))
@@ -222,16 +229,17 @@ def objects_of(tree: AccessTree) -> list[tuple[Kind, str, str | None]]:
 
 @given(viewer=callers, tree=trees())
 def test_levels_equal_a_naive_walk(viewer: Identity, tree: AccessTree) -> None:
-    """The level of an object is that of a naive walk. Without any rules, the role decides alone, also on objects in missing folders."""
+    """The level of an object is that of a naive walk."""
     view = AccessView(viewer, tree)
     for kind, name, folder in objects_of(tree):
+        # Without any rules, the role alone decides, also on objects in missing folders, where the naive walk permits nothing.
         if tree.rules_by_object or view.level(kind, name, folder) == Level.ADMIN:
             assert view.level(kind, name, folder) == naive_level(viewer, tree, kind, name, folder), (kind.plural, name, folder)
 
 
 @given(viewer=callers, tree=trees())
 def test_a_list_equals_the_single_checks(viewer: Identity, tree: AccessTree) -> None:
-    """The scope for SQL, the check of a single object and the first check agree."""
+    """A list contains the objects that a single check permits, and each of these permissions passes the first check."""
     view = AccessView(viewer, tree)
     for kind, name, folder in objects_of(tree):
         for verb in ("get", "update"):
@@ -245,10 +253,12 @@ def test_a_list_equals_the_single_checks(viewer: Identity, tree: AccessTree) -> 
 def test_views_that_agree_show_the_same_objects(viewer: Identity, before: AccessTree, after: AccessTree) -> None:
     """If ``shows_same_objects`` compares two views as equal, an object of both is visible in both or in neither."""
     first, second = AccessView(viewer, before), AccessView(viewer, after)
+    # A view shows the same objects as one of the same tree, or of an equal tree.
     assert AccessView(viewer, before).shows_same_objects(first)
     assert AccessView(viewer, AccessTree(dict(before.parents), dict(before.rules_by_object))).shows_same_objects(first)
     if first.shows_same_objects(second):
         for kind, name, folder in objects_of(before):
+            # The parent of a moved folder decides on its visibility, so that may differ.
             if kind is not FOLDER or before.parents[name] == after.parents[name]:
                 may_read = first.may(kind.actions["get"], kind, name, folder)
                 assert second.may(kind.actions["get"], kind, name, folder) is may_read, (kind.plural, name, folder)
@@ -257,15 +267,20 @@ def test_views_that_agree_show_the_same_objects(viewer: Identity, before: Access
 def test_some_changes_keep_the_visibility() -> None:
     """A new folder or a deleted hidden one keeps the visibility. A move out of view, a new rule or a deleted visible folder changes it."""
     viewer = caller(Role.VIEWER)
-    lists = {("folders", "closed"): ()}
-    view = AccessView(viewer, AccessTree({"a": None, "closed": None, "in": "closed"}, lists))
-    assert view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "closed": None, "in": "closed", "new": "a"}, lists)))
-    assert view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "closed": None}, lists)))
-    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"closed": None, "in": "closed"}, lists)))
-    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "in": None})))
+    rules_of_closed = {("folders", "closed"): ()}
+    view = AccessView(viewer, AccessTree({"a": None, "closed": None, "in": "closed"}, rules_of_closed))
+    with_new_folder = AccessTree({"a": None, "closed": None, "in": "closed", "new": "a"}, rules_of_closed)
+    without_hidden_folder = AccessTree({"a": None, "closed": None}, rules_of_closed)
+    assert view.shows_same_objects(AccessView(viewer, with_new_folder))
+    assert view.shows_same_objects(AccessView(viewer, without_hidden_folder))
+    without_visible_folder = AccessTree({"closed": None, "in": "closed"}, rules_of_closed)
+    hidden_folder_at_root = AccessTree({"a": None, "in": None})
+    visible_folder_in_closed = AccessTree({"a": "closed", "closed": None}, rules_of_closed)
+    with_new_rules = AccessTree({"a": None, "closed": None}, {**rules_of_closed, ("folders", "a"): ()})
+    for changed in (without_visible_folder, hidden_folder_at_root, visible_folder_in_closed, with_new_rules):
+        assert not view.shows_same_objects(AccessView(viewer, changed))
+    # Without rules, the role permits everything before and after, and Admins see everything despite rules.
     assert AccessView(viewer, AccessTree({"a": None})).shows_same_objects(AccessView(viewer))
-    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"a": "closed", "closed": None}, lists)))
-    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "closed": None}, {**lists, ("folders", "a"): ()})))
     assert AccessView(caller(Role.ADMIN), AccessTree({"a": None})).shows_same_objects(
-        AccessView(caller(Role.ADMIN), AccessTree({"a": "closed", "closed": None}, lists))
+        AccessView(caller(Role.ADMIN), visible_folder_in_closed)
     )

@@ -13,19 +13,20 @@ from dashwright.api.domain.access.scopes import ACTIONS, Grant, canonical_grant,
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import CallerType, Identity, Role, covers
 
+# Few parts, so that many random scopes cover each other; a star is special only as a complete last part.
 PARTS = st.lists(st.sampled_from(["teams", "id", "*", "1", "12", "a*", ""]), min_size=1, max_size=4)
 SCOPES = PARTS.map(":".join)
 
 
 def holder(role: Role = Role.NONE, **scopes: set[str]) -> Identity:
-    """Return a caller with these scopes for the action ``teams:read``, spelled ``teams_read``."""
+    """Return a caller with the scopes of each action. The action ``teams:read`` is the keyword ``teams_read``."""
     permissions = {action.replace("_", ":"): frozenset(granted) for action, granted in scopes.items()}
     return Identity("user:1", "x", 1, role, permissions=permissions)
 
 
 @given(SCOPES, SCOPES)
 def test_a_grant_covers_its_scope(granted: str, scope: str) -> None:
-    """A scope covers an equal one, and with a star as last part every one with the same first parts."""
+    """A scope covers an equal scope. With a star as its last part, it covers every scope that starts with its other parts."""
     granted_parts, parts = granted.split(":"), scope.split(":")
     *prefix, last = granted_parts
     matches_prefix = last == "*" and (not prefix or (len(parts) > len(prefix) and parts[: len(prefix)] == prefix))
@@ -47,6 +48,7 @@ def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: se
     """A list that is filtered by the store has exactly the objects that single requests may read."""
     identity = holder(teams_read=granted)
     numbers = identity.ids("teams:read", "teams:id:")
+    # Numbers that the scopes grant or resemble: 4 only by uid, 5 of another prefix, 7 with zeros, 2 and 230 as parts of 23.
     for number in (0, 1, 2, 4, 5, 7, 23, 230):
         assert (numbers is None or number in numbers) == identity.may("teams:read", f"teams:id:{number}")
 
@@ -119,11 +121,15 @@ def test_an_invalid_grant_is_refused_by_name(action: str, scope: str, error_part
     with pytest.raises(BadRequest) as refusal:
         canonical_grant(action, scope)
     assert error_part in refusal.value.message
+    # A scope of any length is shortened in the message.
     assert len(refusal.value.message) < 500
 
 
 def test_explicit_grants_add_to_a_role() -> None:
-    """Explicit grants add permissions to those of a role, which are unchanged. Old names are accepted, and unknown actions are ignored."""
+    """Explicit grants add permissions to those of a role, which are unchanged.
+
+    Old names of actions and scopes are accepted, and unknown actions are ignored.
+    """
     role = permissions_of(Role.VIEWER)
     rows = [("users.quotas:read", "global.users:id:7"), ("perm:orgs:invalid", "*"), ("dashboards:read", "*"), ("teams:read", "teams:id:1")]
     merged = with_grants(role, scopes_by_action(rows))
@@ -136,7 +142,7 @@ def test_explicit_grants_add_to_a_role() -> None:
 
 @pytest.mark.parametrize("subject", ScopedType)
 def test_access_metadata_has_allowed_actions(subject: ScopedType) -> None:
-    """The access metadata of an object has the actions that the caller may do. It is missing if the caller may do none."""
+    """The access metadata of an object lists the actions that the caller may do, and is None if the caller may do nothing."""
     server_admin = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
     assert access_control(server_admin, subject, 5) == dict.fromkeys(subject.actions, True)
     first = subject.actions[0]
@@ -167,14 +173,17 @@ def test_callers_assign_at_most_their_own_rights() -> None:
 
 
 def test_the_queue_is_not_a_user() -> None:
-    """A message without credentials may submit jobs, also in batches, and nothing else."""
+    """The identity of a message from the queue may submit jobs, also in batches, and nothing else. It is not a user."""
     queue = queue_identity(2)
     assert (queue.kind, queue.user_id) == (CallerType.QUEUE, 0)
     assert set(queue.permissions) == {"jobs:create", "batches:create", "batches:write"}
 
 
 def test_actions_limited_by_rules_are_granted_by_admins_only() -> None:
-    """A role's permission for dashboards and folders may be limited by rules, so it cannot be passed on; an explicit grant can."""
+    """A caller who is not an Admin cannot grant the role's permissions for dashboards and folders, because rules may limit them.
+
+    Explicit grants of the caller are not limited by rules, so the caller can grant them to others.
+    """
     grants = [Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*"), Grant("datasources:query", "*")]
     granted = scopes_by_action([("dashboards:read", "dashboards:uid:x")])
     for identity, refused in (

@@ -38,6 +38,7 @@ _INTERNAL: Final = {
 
 @pytest.fixture(scope="module")
 def described_document() -> Any:
+    """Return the document as clients read it, after a conversion to JSON."""
     return orjson.loads(orjson.dumps(document(version="1")))
 
 
@@ -70,7 +71,7 @@ def test_every_reference_has_a_target(described_document: Any) -> None:
 
 
 def test_references_have_no_other_validation_keywords(described_document: Any) -> None:
-    """JSON Schema of draft 7 ignores the keywords next to a reference, so only descriptions and defaults are there."""
+    """An object with a reference has no other keywords than descriptions and defaults: JSON Schema of draft 7 ignores them."""
     assert {key for _, node in nodes(described_document) if isinstance(node.get("$ref"), str) for key in node} <= {
         "$ref",
         "description",
@@ -79,9 +80,13 @@ def test_references_have_no_other_validation_keywords(described_document: Any) -
 
 
 def test_every_public_exchange_and_queue_is_described(described_document: Any) -> None:
-    """Each exchange and queue of the topology is described as it is declared, or is internal. The docs name only described ones."""
+    """Each exchange and queue of the topology is described as it is declared, or is internal.
+
+    The page in the docs names exactly the described exchanges and queues.
+    """
     exchanges, queues = bindings(described_document, "exchange"), bindings(described_document, "queue")
     assert set(exchanges) == {exchange.name for exchange in TOPOLOGY.exchanges} - set(_INTERNAL)
+    # Of the two things that are named ``dashwright.dead``, only the exchange is internal.
     assert set(queues) == {queue.name for queue in TOPOLOGY.queues} - (set(_INTERNAL) - {TOPOLOGY.dead})
     for exchange in TOPOLOGY.exchanges:
         if exchange.name in exchanges:
@@ -99,6 +104,7 @@ def test_submissions_are_routed_to_the_gateway(described_document: Any) -> None:
     ]
     keys = {binding.key for binding in TOPOLOGY.bindings if (binding.exchange, binding.queue) == (TOPOLOGY.jobs, TOPOLOGY.submit)}
     assert keys == {"submit.#"}
+    # The channels of submissions and of items of batches.
     assert len(channels) == 2
     for channel in channels:
         assert (channel["address"], set(channel["parameters"])) == ("submit.{namespace}", {"namespace"})
@@ -114,7 +120,7 @@ def test_limits_are_those_of_the_code(described_document: Any) -> None:
 
 
 def test_every_operation_uses_messages_of_its_channels(described_document: Any) -> None:
-    """Every message of the channels is used; each submission has a reply with the object and one with the reason of a refusal."""
+    """Every message of the channels is used. Each received message has two replies: one of its own, and a Status for refusals."""
     used_messages = set()
     for operation in described_document["operations"].values():
         replies = [item["$ref"] for item in operation.get("reply", {}).get("messages", ())]
@@ -129,7 +135,7 @@ def test_every_operation_uses_messages_of_its_channels(described_document: Any) 
 
 
 def test_examples_of_submissions_are_accepted(described_document: Any) -> None:
-    """Every example of a submission matches its own schemas only, and the gateway accepts it."""
+    """Every example of a submission matches the schema of its own message only, and the gateway accepts it."""
     names = described_document["channels"]["submissions"]["messages"]
     messages = {name: described_document["components"]["messages"][name] for name in names}
     validators = {name: validator(described_document, message["payload"]) for name, message in messages.items()}
@@ -178,7 +184,7 @@ def test_a_refused_item_matches_no_schema(described_document: Any, item: Any) ->
 
 
 def test_examples_of_replies_match_one_schema_each(described_document: Any) -> None:
-    """A program can distinguish the replies by their schemas."""
+    """Every example of a reply matches only the schema of its own message, so that clients can distinguish replies by schema."""
     messages = {name: described_document["components"]["messages"][name] for name in described_document["channels"]["replies"]["messages"]}
     validators = {name: validator(described_document, message["payload"]) for name, message in messages.items()}
     for name, message in messages.items():

@@ -50,12 +50,13 @@ class CountingPasswords(Passwords):
 
     def __init__(self) -> None:
         super().__init__()
+        #: The verified hashes; None if a dummy hash is verified, since the account has no usable one.
         self.verifications: list[str | None] = []
-        self.suspects = 0
+        self.suspect_verifications = 0
 
     async def verify(self, stored: str | None, password: str, *, salt: str | None = None, is_suspect: bool = False) -> bool:
         self.verifications.append(stored)
-        self.suspects += is_suspect
+        self.suspect_verifications += is_suspect
         return await super().verify(stored, password, salt=salt, is_suspect=is_suspect)
 
 
@@ -68,6 +69,7 @@ def counting_passwords() -> Iterator[CountingPasswords]:
 
 @pytest.fixture
 def throttle() -> LoginThrottle:
+    """Return a throttle that blocks a login from an address after three failures."""
     return LoginThrottle(3)
 
 
@@ -137,6 +139,7 @@ async def test_every_rejection_needs_one_verification(
     """
     accounts.hashes |= {"disabled": accounts.hashes["ann"], "without-password": None}
     accounts.disabled.add("disabled")
+    # After three wrong passwords of ``ann``, the fourth attempt is throttled despite its correct password.
     for index, (login, password) in enumerate(
         [("unknown", "pw"), ("disabled", "pw"), ("without-password", "pw"), ("ann", "a"), ("ann", "b"), ("ann", "c"), ("ann", "pw")],
         start=1,
@@ -149,7 +152,7 @@ async def test_every_rejection_needs_one_verification(
 async def test_a_password_is_verified_once_while_it_is_used(
     authenticator: BasicAuthenticator, accounts: Accounts, counting_passwords: CountingPasswords, clock: ManualClock
 ) -> None:
-    """The account is read each time; the hash is computed again only when the credential was not used for minutes."""
+    """The account is read each time; the password is verified again only when the credential was not used for 300 seconds."""
     for seconds, verifications in ((0, 1), (299, 1), (598, 1), (899, 2)):
         clock.now = seconds
         assert await authenticate(authenticator, "ann", "pw") == "Admin"
@@ -160,7 +163,7 @@ async def test_a_password_is_verified_once_while_it_is_used(
 async def test_a_changed_password_replaces_the_cached_one(
     authenticator: BasicAuthenticator, accounts: Accounts, counting_passwords: CountingPasswords
 ) -> None:
-    """A cached verification counts only while the account has the same hash."""
+    """After a change of the password, the cached verification of the old one does not count: only the new password is accepted."""
     await authenticate(authenticator, "ann", "pw")
     accounts.hashes["ann"] = await counting_passwords.hash("new")
     await check_refusal(authenticator, "ann", "pw")
@@ -175,7 +178,7 @@ async def test_a_disabled_account_is_refused(authenticator: BasicAuthenticator, 
 
 
 async def test_only_members_are_accepted_in_an_organization(authenticator: BasicAuthenticator) -> None:
-    """A correct password in a foreign organization gets its own error; a wrong one does not."""
+    """A correct password for an organization without the user is refused with its own error; a wrong one with the usual error."""
     assert [await authenticate(authenticator, "ann", "pw", org) for org in (None, 2, 1)] == ["Admin", "Editor", "Admin"]
     for password, message_id in (("pw", NOT_A_MEMBER), ("wrong", "password-auth.failed")):
         with pytest.raises(Unauthorized) as refusal:
@@ -186,7 +189,7 @@ async def test_only_members_are_accepted_in_an_organization(authenticator: Basic
 async def test_callers_with_one_credential_share_one_verification(
     authenticator: BasicAuthenticator, counting_passwords: CountingPasswords
 ) -> None:
-    """Concurrent requests with one credential are verified once. They are neither a flood nor guesses."""
+    """Concurrent requests with one credential are verified once. Neither the queue of hashes nor the throttle refuses them."""
     roles = await asyncio.gather(*(authenticate(authenticator, "ann", "pw") for _ in range(50)))
     assert (set(roles), len(counting_passwords.verifications)) == ({"Admin"}, 1)
 
@@ -194,9 +197,9 @@ async def test_callers_with_one_credential_share_one_verification(
 async def test_guessing_locks_out_only_the_guessing_client(
     authenticator: BasicAuthenticator, counting_passwords: CountingPasswords
 ) -> None:
-    """After three failures, even the correct password is refused for this client.
+    """After three failures, even the correct password is refused at this address.
 
-    The user can log in from elsewhere, and this client with another login.
+    The user can log in from another address, and other users can log in from this address.
     """
     for password in ("a", "b", "c", "pw"):
         await check_refusal(authenticator, "ann", password)
@@ -211,6 +214,7 @@ async def test_a_recent_login_is_not_locked_out(authenticator: BasicAuthenticato
     for password in ("a", "b", "c", "d"):
         await check_refusal(authenticator, "ann", password)
     assert throttle.is_blocked("ann", FIRST_ADDRESS)
+    # The throttle does not apply to a cached password at an address that recently logged in with it.
     assert await authenticate(authenticator, "ann", "pw") == "Admin"
 
 
@@ -235,7 +239,7 @@ async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: Bas
 async def test_failures_by_login_and_by_mail_count_together(
     authenticator: BasicAuthenticator, accounts: Accounts, throttle: LoginThrottle
 ) -> None:
-    """Another name for the same account does not start a new count."""
+    """Failures with the login and with the mail address of an account are counted together."""
     accounts.aliases["ann@example.org"] = "ann"
     for name in ("ann", "ann@example.org", "ann"):
         await check_refusal(authenticator, name, "wrong")
@@ -244,7 +248,8 @@ async def test_failures_by_login_and_by_mail_count_together(
 
 
 async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
-    """A script with an old password blocks its own login, but not its whole address."""
+    """Attempts that the throttle refuses are not counted: a script with an old password does not block its whole address."""
+    # An address is blocked after 30 failures, ten times the limit of a login.
     for index in range(40):
         await check_refusal(authenticator, "ann", f"old {index}")
     assert not throttle.is_address_blocked(FIRST_ADDRESS)
@@ -254,18 +259,21 @@ async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticato
 async def test_an_address_with_failures_waits_behind_the_others(
     authenticator: BasicAuthenticator, counting_passwords: CountingPasswords
 ) -> None:
-    """The verifications of an address with failures have the low priority."""
+    """The verifications of an address with a failure have low priority. Other addresses are not affected."""
     await check_refusal(authenticator, "ann", "wrong")
-    assert counting_passwords.suspects == 0
+    assert counting_passwords.suspect_verifications == 0
     await check_refusal(authenticator, "ed", "wrong")
     await authenticate(authenticator, "vic", "pw", address=SECOND_ADDRESS)
-    assert counting_passwords.suspects == 1
+    assert counting_passwords.suspect_verifications == 1
 
 
 async def test_an_imported_hash_is_replaced_at_the_first_login(
     authenticator: BasicAuthenticator, accounts: Accounts, counting_passwords: CountingPasswords
 ) -> None:
-    """The hash of an imported database is replaced once, also by many concurrent logins. A wrong password replaces nothing."""
+    """A login replaces the imported hash by one of argon2id, also if many logins are concurrent. A wrong password replaces nothing.
+
+    The next login needs no further verification.
+    """
     imported = key_material.hash_secret("old secret", "salt")
     accounts.hashes["ann"], accounts.salts["ann"] = imported, "salt"
     await check_refusal(authenticator, "ann", "pw")
@@ -283,7 +291,7 @@ async def test_an_imported_hash_is_replaced_at_the_first_login(
 async def test_a_login_succeeds_if_its_hash_cannot_be_replaced(
     authenticator: BasicAuthenticator, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A login succeeds if its hash cannot be replaced, and the next login tries again."""
+    """A login succeeds even if its imported hash cannot be replaced."""
 
     async def fail(*_: object, **__: object) -> bool:
         raise Unavailable("away")
@@ -295,6 +303,7 @@ async def test_a_login_succeeds_if_its_hash_cannot_be_replaced(
 
 @pytest.fixture
 async def tokens() -> AsyncIterator[BearerAuthenticator]:
+    """Yield an authenticator of tokens without any stored token."""
     hashes, clock = KeyHashes(), Clock()
     yield BearerAuthenticator(Keys(), hashes, LoginThrottle(), IdentityCache(clock), clock)
     hashes.close()
@@ -303,12 +312,16 @@ async def tokens() -> AsyncIterator[BearerAuthenticator]:
 async def test_a_token_may_replace_a_password(
     accounts: Accounts, counting_passwords: CountingPasswords, throttle: LoginThrottle, tokens: BearerAuthenticator
 ) -> None:
-    """The login api_key takes a token, also if passwords are disabled; then no response reveals if a password would match."""
+    """The login ``api_key`` has a token as its password, also if passwords are disabled.
+
+    While passwords are disabled, none is verified, and every other credential is refused with the same error.
+    """
     for accepts_passwords in (True, False):
         authenticator = BasicAuthenticator(accounts, counting_passwords, throttle, bearer=tokens, accepts_passwords=accepts_passwords)
         with pytest.raises(Unauthorized) as refusal:
             await authenticate(authenticator, "api_key", TOKEN)
         assert refusal.value.message_id == "api-key.invalid"
+    # The last authenticator does not accept passwords.
     for authorization in (basic("ann", "pw"), basic("ann", "wrong"), "Basic %%%"):
         with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
             await authenticator.identify(Credentials(authorization, FIRST_ADDRESS), None)
@@ -316,7 +329,7 @@ async def test_a_token_may_replace_a_password(
 
 
 async def test_failures_are_logged_without_the_password(authenticator: BasicAuthenticator) -> None:
-    """The log has the number of failures while they are counted."""
+    """The log has the address and the number of failures, or None for a throttled attempt, but never the password."""
     with capture_logs() as lines:
         for login in ("ann", "ANN", "ann", "Ann"):
             await check_refusal(authenticator, login, "hunter2")
@@ -326,7 +339,7 @@ async def test_failures_are_logged_without_the_password(authenticator: BasicAuth
 
 
 async def test_no_password_is_cached(authenticator: BasicAuthenticator) -> None:
-    """Cache keys are digests that only this process can compute."""
+    """The key of a cached login is a digest of 16 bytes, not the password."""
     await authenticate(authenticator, "ann", "pw")
     assert [len(key) for key in authenticator._verified_hashes] == [16]
 
@@ -334,9 +347,11 @@ async def test_no_password_is_cached(authenticator: BasicAuthenticator) -> None:
 async def test_concurrent_password_checks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the limit of pending checks, a caller has to retry. Finished checks free their slots."""
     release = threading.Event()
+    # ``wait`` returns True, which the authenticator takes as a correct password.
     monkeypatch.setattr(password_hashes, "_verify", lambda *_: release.wait(5))
     bounded = Passwords(threads=1, max_pending=2)
     verifications = [asyncio.create_task(bounded.verify("hash", "x")) for _ in range(2)]
+    # Both tasks start and become pending.
     await asyncio.sleep(0)
     with pytest.raises(TooManyRequests):
         await bounded.verify("hash", "x")

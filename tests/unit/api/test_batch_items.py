@@ -7,6 +7,7 @@ import pytest
 
 from dashwright.api.domain.batch_items import CheckedItem, RefusedItem, read_line
 
+# The valid specs of a job and of an evaluation.
 SYNC: dict[str, Any] = {"action": "sync", "repository": "team", "sync": {}}
 PANEL: dict[str, Any] = {"panel": {"type": "timeseries", "targets": []}}
 
@@ -21,7 +22,7 @@ PANEL: dict[str, Any] = {"panel": {"type": "timeseries", "targets": []}}
     ],
 )
 def test_a_valid_item_is_read(item: dict[str, Any], item_id: str | None, kind: str) -> None:
-    """Job is the default kind, and the rules of single jobs apply. Only jobs have a parsed spec."""
+    """An item has the id and kind of its line; the default kind is Job. Only jobs have a parsed spec."""
     checked = read_line(orjson.dumps(item))
     assert isinstance(checked, CheckedItem)
     assert (checked.id, checked.kind, checked.job is not None) == (item_id, kind, kind == "Job")
@@ -29,8 +30,10 @@ def test_a_valid_item_is_read(item: dict[str, Any], item_id: str | None, kind: s
 
 def test_equal_specs_are_equal_strings() -> None:
     """Specs that differ only in the order of members, in aliases or in defaults become equal strings."""
+    # ``pull`` is the alias of ``sync``; the action follows from it, and ``incremental`` is false by default.
     specs = (SYNC, {"sync": {"incremental": False}, "repository": "team"}, {"repository": "team", "pull": {}})
     items = [read_line(orjson.dumps({"spec": spec})) for spec in specs]
+    # The message of a refused item is shown if the assertion fails.
     assert len({item.spec if isinstance(item, CheckedItem) else item.message for item in items}) == 1
 
 
@@ -58,7 +61,7 @@ def test_equal_specs_are_equal_strings() -> None:
     ],
 )
 def test_an_invalid_item_is_refused(line: bytes, item_id: str | None, message: str) -> None:
-    """The refusal of an item has the id, if it could be one, and says what is wrong."""
+    """The refusal of an item has the item's id, if that is valid, and says what is wrong."""
     refused = read_line(line)
     assert isinstance(refused, RefusedItem)
     assert refused.id == item_id

@@ -17,11 +17,14 @@ from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized
 from dashwright.common.identity import CallerType, Identity, Role
 
+# A token ends with the checksum of its secret. A legacy key is JSON of its secret (k), name (n) and organization id (id).
 TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
 LEGACY_KEY = base64.b64encode(b'{"k":"secret","n":"ci key","id":7}').decode()
 
 
 class ManualClock(Clock):
+    """A clock that a test moves, in Unix seconds."""
+
     def __init__(self) -> None:
         self.time = 1000.0
 
@@ -31,6 +34,8 @@ class ManualClock(Clock):
 
 @dataclass(frozen=True)
 class Key:
+    """A stored key or token."""
+
     secret_hash: str
     identity: Identity
     is_revoked: bool = False
@@ -41,8 +46,11 @@ class Key:
 class Keys:
     """The stored keys of a test, and the look-ups."""
 
+    #: Tokens by the hash of their secret.
     hashes: dict[str, Key] = field(default_factory=dict)
+    #: Legacy keys by organization id and name.
     names: dict[tuple[int, str], Key] = field(default_factory=dict)
+    #: The argument of each look-up by hash, or the arguments of each look-up by name.
     lookups: list[object] = field(default_factory=list)
 
     async def by_hash(self, secret_hash: str) -> Key | None:
@@ -78,7 +86,7 @@ class Setup:
     bearer: BearerAuthenticator
 
     def store(self, text: str, **changes: object) -> None:
-        """Store a token or legacy key."""
+        """Store a token of service account 9 or a legacy key, with changed fields of Key. A stored one is replaced."""
         material = key_material.parse(text)
         assert material is not None
         stored = key_material.hash_secret(material.secret, material.salt)
@@ -90,6 +98,7 @@ class Setup:
             self.keys.hashes[stored] = replace(Key(stored, identity), **changes)  # type: ignore[arg-type]
 
     def expire(self, expires_at: int) -> None:
+        """Set the expiry of all stored tokens, in Unix seconds."""
         for stored, key in self.keys.hashes.items():
             self.keys.hashes[stored] = replace(key, identity=replace(key.identity, expires_at=expires_at))
 
@@ -97,6 +106,7 @@ class Setup:
         return await self.bearer.identify(Credentials(f"Bearer {text}", address), org_id)
 
     async def refusal(self, text: str, org_id: int | None = None, address: str = "192.0.2.1") -> tuple[str, str]:
+        """Return the message id and the message of a refused credential."""
         with pytest.raises(Unauthorized) as refused:
             await self.authenticate(text, org_id, address)
         return refused.value.message_id, refused.value.message
@@ -104,6 +114,7 @@ class Setup:
 
 @pytest.fixture
 async def setup() -> AsyncIterator[Setup]:
+    """Yield an authenticator without keys, whose caches are active and whose throttle blocks a login after one failure."""
     clock = ManualClock()
     identities = IdentityCache(clock)
     identities.resume()
@@ -124,7 +135,7 @@ async def test_a_token_is_found_by_its_hash_and_a_legacy_key_by_its_name(setup: 
 
 
 async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
-    """A malformed credential causes no hash, no query and no failure of its address."""
+    """A malformed credential causes neither a hash nor a query, and no failure is counted for its address."""
     for text in ("", "invalid", "glsa_x_00000000", "***"):
         assert await setup.refusal(text) == INVALID
     assert (setup.hashes.computed, setup.keys.lookups, setup.throttle.is_suspect("192.0.2.1")) == (0, [], False)
@@ -141,11 +152,12 @@ async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> 
 
 
 async def test_the_first_reason_that_applies_is_reported(setup: Setup) -> None:
-    """A key may be expired, revoked, of another organization, or disabled.
+    """Of several reasons for a refusal, only the first one is reported.
 
-    The first reason that applies is reported, and only to a client with the secret.
+    Their order: expired, revoked, of another organization, disabled.
     """
     setup.store(TOKEN, is_revoked=True, is_disabled=True)
+    # The time is 1000 and the organization of the token is 1, so each step removes the reason that was reported before.
     setup.expire(expires_at=1000)
     assert await setup.refusal(TOKEN, 2) == ("api-key.expired", "Expired API key")
     setup.expire(expires_at=1001)
@@ -161,7 +173,7 @@ async def test_the_first_reason_that_applies_is_reported(setup: Setup) -> None:
 
 
 async def test_a_known_token_is_hashed_once(setup: Setup) -> None:
-    """A token's row is read for each request so that changes apply; its hash is cached because it cannot change."""
+    """A token is hashed once, because its hash cannot change. Its row is read for each request, so that changes apply."""
     setup.store(TOKEN)
     for _ in range(3):
         await setup.authenticate(TOKEN)
@@ -171,7 +183,7 @@ async def test_a_known_token_is_hashed_once(setup: Setup) -> None:
 
 
 async def test_an_unknown_token_is_looked_up_once_until_keys_change(setup: Setup) -> None:
-    """A client with an old token causes no queries; a token that is created then works immediately."""
+    """A client with an unknown token causes a single query. Once a notification reports a new key, the token is looked up again."""
     for _ in range(3):
         assert await setup.refusal(TOKEN) == INVALID
     assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 1)
@@ -181,7 +193,7 @@ async def test_an_unknown_token_is_looked_up_once_until_keys_change(setup: Setup
 
 
 async def test_unknown_credentials_are_not_cached_without_notifications(setup: Setup) -> None:
-    """Without notifications a token created at another gateway is accepted too."""
+    """While the cache receives no notifications, unknown tokens are not cached: a token created at another gateway is accepted."""
     setup.identities.suspend()
     assert await setup.refusal(TOKEN) == INVALID
     setup.store(TOKEN)
@@ -196,6 +208,7 @@ async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: S
     setup.store(TOKEN)
     await setup.authenticate(TOKEN)
     before = setup.hashes.computed
+    # Ten times the limit of one failure.
     for _ in range(10):
         await setup.refusal(key_material.new_token())
     with pytest.raises(TooManyRequests) as refused:
@@ -209,13 +222,14 @@ async def test_expired_tokens_are_not_throttled(setup: Setup) -> None:
     """An expired token is not a guess, so its owner receives the reason each time."""
     setup.store(TOKEN)
     setup.expire(expires_at=1)
+    # More than the ten failures after which an address is refused.
     for _ in range(20):
         assert (await setup.refusal(TOKEN))[0] == "api-key.expired"
     assert not setup.throttle.is_suspect("192.0.2.1")
 
 
 async def test_no_secret_is_logged(setup: Setup) -> None:
-    """The log contains the secret of neither unknown nor rejected tokens."""
+    """The log contains neither unknown nor refused credentials, nor their secrets."""
     setup.store(LEGACY_KEY, is_revoked=True)
     with capture_logs() as lines:
         await setup.refusal(TOKEN)

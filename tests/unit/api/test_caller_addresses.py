@@ -31,9 +31,10 @@ TRUSTED = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
     ],
 )
 def test_the_last_untrusted_address_is_the_caller(peer: str | None, forwarded: Sequence[str], caller: str) -> None:
-    """Proxies append addresses, so the caller is the last one that is not a trusted proxy, or the first one if all are trusted.
+    """The caller is the last forwarded address that is not a trusted proxy, or the first one if all are trusted proxies.
 
-    Earlier ones may be sent by the client itself. The caller is unknown (``""``) if a trusted proxy names none, or an invalid address.
+    Proxies append addresses, and the client itself may send earlier ones. The caller is unknown (``""``) if a trusted proxy forwards
+    no address or an invalid one, or if the address of the peer is unknown.
     """
     assert TrustedProxies(TRUSTED).client_address(peer, forwarded) == caller
 

@@ -20,10 +20,12 @@ VIEWER = Identity(uid="user:1", login="vic", org_id=1, role=Role.VIEWER)
 
 
 def state(label: str = "", size: int = 0) -> ObjectState:
+    """Return a state with a label and metadata of a size."""
     return ObjectState(1, "m" * size, None, label, None, "v2alpha1", False, "", "")
 
 
 def change(version: int, event_type: str = "ADDED", new: ObjectState | None = None, old: ObjectState | None = None) -> Change:
+    """Return a change of a dashboard whose name and uid follow from the resource version."""
     uid = uuid.UUID(int=version)
     return Change(version, DASHBOARD, DASHBOARD.group, "default", f"d{version}", uid, event_type, new or state(), old, None, None)
 
@@ -39,6 +41,7 @@ class IdleStream:
 
 
 def cursor() -> Cursor:
+    """Return the cursor of a watch on all dashboards."""
     stream: Any = IdleStream()
     return Cursor(stream, DASHBOARD, "default", None, VIEWER)
 
@@ -47,6 +50,7 @@ def cursor() -> Cursor:
 def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int, until: int) -> None:
     """The buffer returns every change after an index, in the order of arrival, or None if it has discarded some of them."""
     buffer = ChangeBuffer(max_changes=limit)
+    # The change at index i has version count - i + 1: changes are not sorted by version.
     for version in range(count, 0, -1):
         buffer.append(change(version))
     returned = buffer.changes_after(index, last_index=until)
@@ -57,13 +61,15 @@ def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int
 
 
 def test_a_buffer_is_bounded_by_bytes() -> None:
-    """Large changes remove more of the older ones. After clearing, earlier positions are unknown."""
+    """A large change discards several older ones. After ``clear``, the changes after earlier positions are unknown."""
+    # A change counts as at least 700 bytes, so the sixth one leaves no space for others.
     buffer = ChangeBuffer(max_bytes=10_000)
     for version in range(1, 6):
         buffer.append(change(version))
     buffer.append(change(6, new=state(size=9_000)))
     assert (buffer.last_index, buffer.changes_after(5, last_index=6) is not None, buffer.changes_after(4, last_index=6)) == (6, True, None)
     buffer.clear()
+    # Clearing skips index 7.
     assert (buffer.changes_after(6, last_index=7), buffer.changes_after(7, last_index=7)) == (None, [])
 
 
@@ -87,7 +93,7 @@ def test_a_watcher_sees_only_its_selection(
 ) -> None:
     """An object that enters the selection is reported as added, and one that leaves it as deleted, with its old content.
 
-    Changes of objects outside of the selection are not reported.
+    Changes of objects outside of the selection are not reported. The selection is the label ``in``.
     """
     old = None if old_label is None else state(old_label)
     event = transition_of(change(1, event_type, state(new_label), old), lambda item: item.labels == "in")
@@ -115,12 +121,14 @@ async def test_bookmarks_are_sent_every_minute() -> None:
     for watcher in subscribers:
         timers.add(watcher, seconds=1000, bookmarks=True)
     timers.add(other_watcher, seconds=1000, bookmarks=False)
+    # Two minutes: bookmarks are repeated.
     for _ in range(2):
         counts = []
         for _ in range(BOOKMARK_SECONDS):
             await asyncio.sleep(1)
             counts.append(sum(WakeReason.BOOKMARK in watcher.take_wake_reasons() for watcher in subscribers))
-        assert sum(counts) == BOOKMARK_SECONDS
+        assert sum(counts) == len(subscribers)
+        # A second of the test may overlap two seconds of the timer.
         assert max(counts) <= 2
     assert other_watcher.take_wake_reasons() == WakeReason.NOTHING
     timers.close()
@@ -128,7 +136,7 @@ async def test_bookmarks_are_sent_every_minute() -> None:
 
 @pytest.mark.looptime
 async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
-    """A watch ends at its timeout. Its task is cancelled later if the client reads nothing; the task of a closed watch is not."""
+    """A watch is woken at its timeout. If its client reads nothing, its task is cancelled ``GRACE_SECONDS`` later."""
     timers, unread, closed = WatchTimers(), cursor(), cursor()
     for watcher in (unread, closed):
         timers.add(watcher, seconds=5, bookmarks=False)
@@ -139,6 +147,7 @@ async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
     await asyncio.sleep(2)
     assert (unread.take_wake_reasons(), closed.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.TIMEOUT)
     timers.remove(closed)
+    # One second after the timeout, the grace period ends in GRACE_SECONDS - 1.
     await asyncio.sleep(GRACE_SECONDS - 4)
     assert not stuck.cancelled()
     await asyncio.sleep(4)

@@ -17,6 +17,7 @@ Compress = Callable[[bytes], bytes]
 
 
 def deflate_without_header(data: bytes) -> bytes:
+    """Return data as a raw deflate stream, which some clients send instead of the zlib format of RFC 9110."""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return packer.compress(data) + packer.flush()
 
@@ -27,7 +28,7 @@ CODINGS = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", defl
 @pytest.mark.parametrize(("coding", "pack"), CODINGS, ids=["gzip", "zlib", "raw", "zstd"])
 @given(data=st.binary(max_size=300), size=st.integers(1, 40))
 def test_decompression_restores_the_body(coding: str, pack: Compress, data: bytes, size: int) -> None:
-    """A body in chunks of any size is restored; it is complete after the last one and not before."""
+    """A body in chunks of any size is restored, and is complete after the last chunk and not before."""
     decompressor, packed = Decompressor(coding), pack(data)
     unpacked = b""
     for start in range(0, len(packed), size):
@@ -36,6 +37,7 @@ def test_decompression_restores_the_body(coding: str, pack: Compress, data: byte
     assert (unpacked, decompressor.is_complete) == (data, True)
 
 
+# The codings whose format permits several compressed members, or frames, in sequence.
 WITH_FRAMED_CODINGS = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstd.compress)], ids=["gzip", "zstd"])
 
 
@@ -49,6 +51,7 @@ def test_a_body_may_have_several_members(coding: str, pack: Compress) -> None:
 @pytest.mark.parametrize("size", [0, 1, OUTPUT_STEP_BYTES - 1, OUTPUT_STEP_BYTES, OUTPUT_STEP_BYTES + 1, 10**7])
 def test_a_large_piece_is_decompressed_in_small_steps(coding: str, pack: Compress, size: int) -> None:
     """A large piece is decompressed completely, in steps of at most ``OUTPUT_STEP_BYTES``."""
+    # Up to 300 kB of incompressible data, then zeros, which need little input for much output.
     data = random.Random(1).randbytes(min(size, 300_000)).ljust(size, b"\0")
     steps = list(Decompressor(coding).decompress(pack(data)))
     assert max(map(len, steps)) <= OUTPUT_STEP_BYTES
@@ -57,7 +60,7 @@ def test_a_large_piece_is_decompressed_in_small_steps(coding: str, pack: Compres
 
 @WITH_FRAMED_CODINGS
 def test_input_is_read_in_small_steps(coding: str, pack: Compress) -> None:
-    """Data that hardly shrinks is read in steps of ``INPUT_STEP_BYTES``, even after many empty frames."""
+    """Incompressible data is read in steps of ``INPUT_STEP_BYTES``, even after many empty frames."""
     packed = pack(b"") * (MAX_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
     assert len(list(Decompressor(coding).decompress(packed))) >= 300_000 // INPUT_STEP_BYTES
 
@@ -72,7 +75,8 @@ def test_a_body_of_many_frames_is_refused(coding: str, pack: Compress) -> None:
 
 
 def test_skippable_frames_are_refused() -> None:
-    """Zstandard's skippable frames may have any length and contain no data. They are refused, at the start or later."""
+    """Zstandard's skippable frames are refused, at the start or later, because they may have any length and contain no data."""
+    # The magic number of a skippable frame, and the length 0.
     skippable = bytes.fromhex("502A4D1800000000")
     for packed in (skippable, zstd.compress(b"a") + skippable):
         with pytest.raises(BadRequest, match="skippable"):
@@ -89,6 +93,7 @@ def test_invalid_data_is_rejected(coding: str, pack: Compress) -> None:
 
 def test_a_frame_that_needs_much_memory_is_refused() -> None:
     """A frame that declares a window of 64 MiB is refused, because this memory would be allocated for a few bytes."""
+    # 2**26 bytes are 64 MiB. Without the size of the content, a decompressor has to allocate the whole window.
     parameters = {int(zstd.CompressionParameter.window_log): 26, int(zstd.CompressionParameter.content_size_flag): 0}
     packer = zstd.ZstdCompressor(options=parameters)
     with pytest.raises(DECOMPRESSION_ERRORS):

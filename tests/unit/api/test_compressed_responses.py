@@ -35,11 +35,16 @@ UNPACK = {"gzip": lambda packed: zlib.decompress(packed, 16 + zlib.MAX_WBITS), "
     ],
 )
 def test_the_preferred_coding_is_used(accept: str, coding: str | None) -> None:
-    """The coding has the client's highest weight, and of equal ones the lower cost. Without an acceptable coding, it is None."""
+    """The coding is the one with the client's highest weight. Of equal weights, zstd is preferred, since it costs less.
+
+    The coding is None if no supported one is acceptable.
+    """
     assert preferred_coding(accept) == coding
 
 
 def route(response: Response) -> list[Route]:
+    """Return a public route with a fixed response."""
+
     async def handle(_: Call) -> Response:
         return response
 
@@ -47,6 +52,7 @@ def route(response: Response) -> list[Route]:
 
 
 async def pieces() -> AsyncIterator[bytes]:
+    """Yield the text in chunks."""
     for start in range(0, len(TEXT), 3000):
         yield TEXT[start : start + 3000]
 
@@ -54,7 +60,7 @@ async def pieces() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
 async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_streamed: bool) -> None:
-    """The body is complete, in one or several chunks, and the header Vary names the request's header."""
+    """A whole or streamed body is compressed and complete, and ``Accept-Encoding`` is added to the header ``Vary``."""
     response = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
     client = (await serve(route(response))).client
     async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as received:
@@ -75,7 +81,7 @@ async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_
     ids=["not to be compressed", "short", "no common coding", "empty"],
 )
 async def test_other_responses_are_unchanged(serve: Serve, response: Response, accept: str, *, varies: bool) -> None:
-    """Small responses and those that may not be compressed are unchanged."""
+    """Small responses, empty ones, and those that may not be compressed or have no common coding are unchanged."""
     client = (await serve(route(response))).client
     async with client.get("/api/text", headers={"Accept-Encoding": accept}, auto_decompress=False) as received:
         assert await received.read() == response.body
@@ -84,7 +90,7 @@ async def test_other_responses_are_unchanged(serve: Serve, response: Response, a
 
 
 async def test_a_compressed_stream_is_closed_with_its_source(serve: Serve) -> None:
-    """A lost client closes the source; a failure of the source aborts the connection."""
+    """A failure of the source aborts the connection, and the source is closed."""
     closed = []
 
     async def broken_source() -> AsyncIterator[bytes]:

@@ -22,7 +22,7 @@ class Connection:
 
 
 def test_connections_of_an_address_are_limited() -> None:
-    """The number of connections of an address is limited, without an effect on other addresses.
+    """The number of connections of an address is limited, without an effect on other addresses. A closed connection does not count.
 
     This machine and trusted proxies have no limit, because they have many clients.
     """
@@ -36,7 +36,10 @@ def test_connections_of_an_address_are_limited() -> None:
 
 
 def test_idle_connections_of_an_address_are_limited() -> None:
-    """The limit of connections without a request applies to local addresses too; a request or a close frees a place."""
+    """The limit of connections without a request applies to this machine too, but not to trusted proxies.
+
+    A connection no longer counts after its first request, or when it is closed.
+    """
     limiter = ConnectionLimiter(100, PROXIES, unfinished_limit=2)
     for peer in (REMOTE_ADDRESS, LOCAL_ADDRESS):
         first, second = Connection(), Connection()
@@ -57,6 +60,7 @@ async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> N
     finished_writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     async with asyncio.timeout(5):
         assert await unfinished_reader.read() == b""
+    # The second request is sent after the time limit for the first one.
     finished_writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     for _ in range(2):
         assert b" 404 " in await finished_reader.readuntil(b"\r\n\r\n")
