@@ -18,6 +18,7 @@ from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPO
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.yaml import read_yaml
 
+# Formats, and the media types by which Kubernetes' clients request tables and metadata.
 JSON = Format()
 YAML = Format(is_yaml=True)
 TABLE = Format(Representation.TABLE)
@@ -25,6 +26,7 @@ METADATA = Format(Representation.METADATA)
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AS_METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+# The title in the database differs from that in the spec, so that tests can distinguish them.
 STORED = StoredObject(
     DASHBOARD,
     uuid.UUID(int=1),
@@ -51,6 +53,7 @@ class FakeRequest:
 
 
 def negotiate(accept: str, include: str = "", *, streamed: bool = False) -> Format:
+    """Return the format for a header ``Accept`` and a query parameter ``includeObject``. Streams are watches."""
     return format_of(cast("Call", FakeRequest(accept, include)), json_only=streamed)
 
 
@@ -77,7 +80,10 @@ def negotiate(accept: str, include: str = "", *, streamed: bool = False) -> Form
     ],
 )
 def test_the_supported_range_with_the_highest_weight_wins(accept: str, expected: Format) -> None:
-    """The supported range with the highest weight wins, and the first of equal weights. Unknown types and weight 0 count as missing."""
+    """The supported range with the highest weight wins, and the first of equal weights.
+
+    Unknown types and ranges of weight 0 count as missing.
+    """
     assert negotiate(accept) == expected
 
 
@@ -99,7 +105,7 @@ RANGES = st.builds(
 
 @given(st.lists(RANGES, max_size=5).map(",".join) | st.text(max_size=40), st.booleans())
 def test_any_header_is_understood_or_not_acceptable(accept: str, streamed: bool) -> None:
-    """Arbitrary headers never cause an internal error."""
+    """An arbitrary header results in a format or in NotAcceptable, never in another error. The format of a stream is not YAML."""
     try:
         form = negotiate(accept, streamed=streamed)
     except NotAcceptable:
@@ -116,7 +122,7 @@ def test_a_watch_is_always_json() -> None:
 
 @pytest.mark.parametrize("policy", IncludeObjectPolicy)
 def test_rows_contain_the_requested_object(policy: IncludeObjectPolicy) -> None:
-    """Rows of tables contain the part of the object that ``includeObject`` requests."""
+    """The format of a table has the policy that ``includeObject`` names. Other values are refused, but ignored if no table is requested."""
     assert negotiate(AS_TABLE, policy.value).include_object is policy
     assert negotiate("application/json", "rubbish") == JSON
     with pytest.raises(BadRequest, match="None, Metadata, Object"):
@@ -158,7 +164,7 @@ def test_an_object_keeps_its_digits() -> None:
 
 
 async def test_a_large_object_is_converted_in_a_thread() -> None:
-    """A large object is converted in a thread, so that other requests proceed. The result is the same."""
+    """The YAML of a large object is a stream, which a thread converts so that other requests proceed. The result is the same."""
     large_object = replace(STORED, spec=json.dumps({"texts": ["no"] * 20_000}))
     response = formats.object_response(YAML, DASHBOARD, "v2alpha1", large_object)
     assert not isinstance(response.body, bytes)
@@ -194,7 +200,7 @@ def test_the_type_of_a_panel_is_a_column() -> None:
     assert table["rows"][0]["cells"] == ["cpu", "CPU", "timeseries", "2026-11-21T10:00:00Z"]
 
 
-def test_cells_without_a_source_are_read_from_the_object() -> None:
+def test_cells_without_a_database_column_are_read_from_the_object() -> None:
     """A cell has the value at its path in the spec or status, or null if it is missing."""
     repository = replace(STORED, kind=REPOSITORY, spec='{"title":"R","type":"local"}', status='{"health":{"healthy":true}}')
     row = parse_json(formats.object_response(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
@@ -204,7 +210,7 @@ def test_cells_without_a_source_are_read_from_the_object() -> None:
 
 
 def test_a_status_cell_needs_no_body() -> None:
-    """The state of a job is a cell of its row."""
+    """State and message of a job are read from its status, without its spec."""
     job = replace(WITHOUT_BODY, kind=JOB, status='{"state":"working","message":"half of it"}')
     row = parse_json(formats.object_response(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
     assert row["cells"] == ["cpu", "working", "half of it", "2026-11-21T10:00:00Z"]
@@ -223,7 +229,7 @@ def test_rows_without_and_with_their_objects() -> None:
 
 
 def test_encoded_objects_have_every_format() -> None:
-    """Objects given as JSON can become tables and metadata; their cells are read by path."""
+    """Objects that are already encoded as JSON become tables and metadata, too. Their cells are read by path."""
     created = STORED.encode("v2alpha1")
     assert formats.object_response(JSON, DASHBOARD, "v2alpha1", created).body == created
     table = parse_json(formats.object_response(TABLE, DASHBOARD, "v2alpha1", created).body)
@@ -237,7 +243,7 @@ def test_encoded_objects_have_every_format() -> None:
 @pytest.mark.parametrize("form", [JSON, YAML, METADATA, TABLE, replace(TABLE, is_yaml=True)], ids=str)
 @pytest.mark.parametrize("pieces", [[], [[]], [[STORED]], [[], [STORED, STORED], [STORED]]], ids=["none", "empty", "one", "three"])
 def test_the_parts_of_a_list_join_to_one_document(form: Format, pieces: list[list[StoredObject]]) -> None:
-    """Head, pieces and tail join to a readable list of all objects, with the metadata at the top."""
+    """Head, pieces and tail join to one document with all objects, and with the metadata of the list."""
     listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")
     text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()
     read = read_yaml(text.decode()) if form.is_yaml else parse_json(text)
@@ -280,7 +286,7 @@ def test_an_error_is_a_status() -> None:
 
 @pytest.mark.parametrize(("form", "path"), [(JSON, ()), (METADATA, ()), (TABLE, ("rows", 0, "object"))], ids=["whole", "metadata", "table"])
 def test_a_bookmark_has_a_version(form: Format, path: tuple[Any, ...]) -> None:
-    """A bookmark is an object with a version only; its annotation is set at the end of initial events."""
+    """A bookmark has a resource version in the requested format. The bookmark that ends the initial events has an annotation."""
     for ends_initial_events in (False, True):
         line = parse_json(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial_events=ends_initial_events))
         assert line["type"] == "BOOKMARK"

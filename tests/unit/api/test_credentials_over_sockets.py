@@ -17,7 +17,7 @@ from dashwright.common.settings import load
 
 @dataclass
 class RecordingAuthenticator:
-    """An authenticator that accepts every caller and records their credentials."""
+    """An authenticator that accepts every caller and records the callers' credentials."""
 
     credentials: list[Credentials] = field(default_factory=list)
 
@@ -30,6 +30,7 @@ class RecordingAuthenticator:
 
 
 async def address(call: Call) -> Response:
+    """Return the address of the caller as the handler receives it."""
     return json_response({"address": call.address})
 
 
@@ -37,7 +38,10 @@ ROUTE = Route("GET", "/api/x", address, SIGNED_IN)
 
 
 async def test_two_credentials_are_refused() -> None:
-    """A request with two credentials is refused, because the gateway cannot know which of them a proxy has checked."""
+    """A request with two credentials is refused, because the gateway cannot know which of them a proxy has checked.
+
+    Requests without credentials do not reach the authenticator either.
+    """
     authenticator = RecordingAuthenticator()
     server = Server([ROUTE], authenticator)
     port = await server.start("127.0.0.1", 0)

@@ -7,6 +7,7 @@ import pytest
 from dashwright.api.domain.dashboard_inputs import MAX_LIBRARY_PANELS, ExportedPanel, InputValue, ResolvedDashboard, resolve
 from dashwright.common.errors import BadRequest, TooLarge
 
+# Three declared inputs of an export, and a value that an importing client sends for the first one.
 SOURCE: Final = {"name": "DS_PROM", "type": "datasource", "pluginId": "prometheus"}
 EXPRESSIONS: Final = {"name": "DS_EXPRESSION", "type": "datasource", "pluginId": "__expr__"}
 CONSTANT: Final = {"name": "VAR_STEP", "type": "constant", "value": "30s"}
@@ -14,11 +15,15 @@ PROM: Final = InputValue("DS_PROM", "datasource", "prom-1")
 
 
 def resolve_inputs(dashboard: dict[str, Any], *inputs: InputValue, max_characters: int = 1000) -> ResolvedDashboard:
+    """Return the dashboard with the values of its inputs. ``max_characters`` limits the characters that the values add."""
     return resolve(dashboard, inputs, max_characters=max_characters)
 
 
 def test_values_replace_placeholders_in_all_strings() -> None:
-    """Each string at any depth has the values; keys, other placeholders, numbers and the rest of a string are unchanged."""
+    """Values replace the placeholders of declared inputs in strings at any depth.
+
+    Keys, other placeholders, numbers and the other characters of a string are unchanged.
+    """
     panel = {"datasource": {"uid": "${DS_PROM}"}, "id": 1, "${DS_PROM}": True, "links": ["a/${DS_PROM}/${__url}?${VAR_STEP}", 1.5, None]}
     resolved = resolve_inputs({"__inputs": [SOURCE, CONSTANT], "title": "${OTHER}", "panels": [panel]}, PROM)
     links = ["a/prom-1/${__url}?30s", 1.5, None]
@@ -27,7 +32,7 @@ def test_values_replace_placeholders_in_all_strings() -> None:
 
 
 def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
-    """Only members of the dashboard itself remain, including its uid."""
+    """Members of the export, and the id and version on the exporting server, are removed. Others remain, including the uid."""
     export = {"__inputs": [], "__elements": {}, "__requires": [{"id": "grafana"}], "id": 5, "version": 9}
     assert resolve_inputs({**export, "uid": "u", "title": "T"}).spec == {"uid": "u", "title": "T"}
 
@@ -77,13 +82,14 @@ def test_an_input_has_the_value_of_its_name_and_type(declared: dict[str, Any], i
 
 
 def test_a_value_is_not_expanded_again() -> None:
-    """A placeholder in a value is text, so that values cannot multiply each other."""
+    """A placeholder in a value is not replaced, so that values cannot multiply each other."""
     inputs = [InputValue("DS_PROM", "datasource", "${VAR_STEP}")]
     assert resolve_inputs({"__inputs": [SOURCE, CONSTANT], "title": "${DS_PROM}"}, *inputs).spec == {"title": "${VAR_STEP}"}
 
 
 def test_the_added_characters_are_limited() -> None:
     """A short body with many placeholders cannot become a huge dashboard."""
+    # 20 placeholders of 6 characters, "prom-1", are 120 characters.
     dashboard = {"__inputs": [SOURCE], "panels": ["${DS_PROM}" * 5] * 4}
     assert len(resolve_inputs(dashboard, PROM, max_characters=120).spec["panels"]) == 4
     with pytest.raises(TooLarge):
@@ -91,7 +97,10 @@ def test_the_added_characters_are_limited() -> None:
 
 
 def test_shown_library_panels_are_in_the_result() -> None:
-    """Library panels that the dashboard shows, also in rows, are returned with their values; others are not."""
+    """Library panels that the dashboard shows, also in rows, are returned once, with the values of their inputs.
+
+    Unused ones, and those without a model in the export, are not returned. A panel without a name has its uid as name.
+    """
     elements = {
         "a": {"name": "A", "uid": "a", "kind": 1, "model": {"type": "text", "datasource": "${DS_PROM}"}},
         "b": {"uid": "b", "kind": 1, "model": {"type": "table"}},
@@ -106,7 +115,7 @@ def test_shown_library_panels_are_in_the_result() -> None:
 
 
 def test_library_panels_may_be_a_list() -> None:
-    """Exports of Grafana 8 have a list, whose members have their uids."""
+    """Library panels may be a list, as in exports of Grafana 8. Members of the list without a uid are ignored."""
     elements = [{"uid": "a", "name": "A", "kind": 1, "model": {"type": "text", "datasource": "${DS_PROM}"}}, {"name": "no uid"}, "x"]
     dashboard = {"__inputs": [SOURCE], "__elements": elements, "panels": [{"libraryPanel": {"uid": "a"}}]}
     assert resolve_inputs(dashboard, PROM).panels == [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"})]
@@ -127,6 +136,7 @@ def test_two_library_panels_with_one_name_are_refused() -> None:
     panels = [{"libraryPanel": {"uid": uid}} for uid in elements]
     with pytest.raises(BadRequest, match="'Same'"):
         resolve_inputs({"__elements": elements, "panels": panels})
+    # A library panel that the dashboard does not show is not created.
     assert len(resolve_inputs({"__elements": elements, "panels": panels[:1]}).panels) == 1
 
 

@@ -28,6 +28,7 @@ from dashwright.common.messaging.topology import TOPOLOGY
 from dashwright.common.observability import tracing
 
 NOW = datetime(2026, 11, 23, 16, 40, 5, 7, tzinfo=UTC)
+# The headers that a service adds when it moves a submission to the dead letters.
 DEATH_HEADERS: Headers = {REASON: "no", ORIGIN_QUEUE: TOPOLOGY.submit, ORIGIN_EXCHANGE: TOPOLOGY.jobs, LETTER_ID: "1"}
 CREDENTIAL_NAMES = (
     "authorization",
@@ -50,6 +51,7 @@ CREDENTIAL_NAMES = (
     "bearer",
 )
 
+# Any characters, including surrogates and NUL, which PostgreSQL cannot store.
 _TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 _SPECIAL_NAMES = st.sampled_from(
     [ATTEMPT, BODY_BYTES, CREDENTIALS_REMOVED, DEATH_TIME, FAILURES, LETTER_ID, ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, tracing.HEADER]
@@ -75,23 +77,29 @@ _DELIVERIES = st.builds(
 def delivery_with(
     *, body: bytes = b"{}", key: str = "submit.default", message_id: str | None = "m", headers: Headers = DEATH_HEADERS
 ) -> Delivery:
+    """Return a delivery from the queue of dead letters, by default of a submission that can be replayed."""
     message = Message(body=body, headers=headers, message_id=message_id)
     return Delivery(message=message, exchange=TOPOLOGY.dead, routing_key=key, redelivered=False, attempt=1)
 
 
 def read_delivery(delivery: Delivery) -> NewDeadLetter:
+    """Return the letter of a delivery."""
     return read_letter(delivery, TOPOLOGY, NOW)
 
 
 @given(_DELIVERIES)
 def test_every_delivery_becomes_a_letter_that_postgresql_can_store(delivery: Delivery) -> None:
-    """Every delivery becomes a letter that PostgreSQL can store, because the consumer acknowledges a delivery only after that."""
+    """Every delivery becomes a letter that PostgreSQL can store, without credentials and without headers of the product.
+
+    A delivery that cannot be stored would never be acknowledged.
+    """
     letter = read_delivery(delivery)
     texts = [letter.name, letter.namespace, letter.routing_key, letter.exchange, letter.queue, letter.reason, letter.content_type]
     texts += [letter.message_id or "", letter.correlation_id or "", *letter.removed_headers, *letter.headers]
     texts += [value for value in letter.headers.values() if isinstance(value, str)]
     for text in texts:
         assert "\0" not in text
+        # Encoding fails for surrogates.
         assert text.encode().decode() == text
     assert all(abs(value) < 2**63 for value in letter.headers.values() if not isinstance(value, str))
     assert len(letter.body) <= letter.body_bytes < 2**63
@@ -100,15 +108,27 @@ def test_every_delivery_becomes_a_letter_that_postgresql_can_store(delivery: Del
 
 @given(_DELIVERIES, _DELIVERIES)
 def test_letters_are_the_same_only_for_redeliveries(first: Delivery, second: Delivery) -> None:
-    """The hash of a letter contains the message, and not the count of deliveries, so only redeliveries have equal hashes."""
+    """The delivery hash covers the message but not the count of deliveries, so only redeliveries have equal hashes."""
     redelivery = replace(first, redelivered=not first.redelivered, attempt=first.attempt + 1, exchange="another")
     assert read_delivery(redelivery).delivery_hash == read_delivery(first).delivery_hash
-    parts = [(d.routing_key, d.message.message_id, d.message.correlation_id, d.message.headers, d.message.body) for d in (first, second)]
-    assert parts[0] == parts[1] or read_delivery(first).delivery_hash != read_delivery(second).delivery_hash
+    hashed_parts = [
+        (
+            delivery.routing_key,
+            delivery.message.message_id,
+            delivery.message.correlation_id,
+            delivery.message.headers,
+            delivery.message.body,
+        )
+        for delivery in (first, second)
+    ]
+    assert hashed_parts[0] == hashed_parts[1] or read_delivery(first).delivery_hash != read_delivery(second).delivery_hash
 
 
 def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> None:
-    """The id of the letter distinguishes the deaths. Without a message id, messages cannot be compared."""
+    """Two deaths of a message have different delivery hashes, by their letter ids, and the same message hash.
+
+    The message hash depends on body and routing key. Without a message id, it is None.
+    """
     first, second = (read_delivery(delivery_with(headers={**DEATH_HEADERS, LETTER_ID: letter_id})) for letter_id in "12")
     assert first.delivery_hash != second.delivery_hash
     assert first.message_hash == second.message_hash
@@ -132,7 +152,7 @@ def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> Non
     ],
 )
 def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, namespace: str) -> None:
-    """A letter without a namespace is for server administrators only, and cannot be replayed."""
+    """A letter has the namespace of a submission's routing key. A letter without a namespace cannot be replayed."""
     letter = read_delivery(delivery_with(key=key))
     assert (letter.namespace, bool(letter.obstacle)) == (namespace, not namespace)
 
@@ -161,14 +181,17 @@ def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, name
     ],
 )
 def test_the_obstacle_of_a_replay_is_named(delivery: Delivery, text: str) -> None:
-    """Only complete submissions to a namespace can be replayed."""
+    """Only complete submissions to a namespace can be replayed. The obstacle says what another letter lacks."""
     obstacle = read_delivery(delivery).obstacle
     assert text in obstacle
     assert bool(obstacle) == bool(text)
 
 
 def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
-    """The size is that of the body, or the one that a service noted when it shortened the body, up to the largest ``bigint``."""
+    """A letter has the size of the complete body: the one that a service noted when it shortened the body, or the received one.
+
+    The largest size is that of a ``bigint``.
+    """
     letter = read_delivery(delivery_with(body=b"x" * (MAX_BODY_BYTES + 1)))
     assert (len(letter.body), letter.body_bytes) == (MAX_BODY_BYTES, MAX_BODY_BYTES + 1)
     assert read_delivery(delivery_with(headers={**DEATH_HEADERS, BODY_BYTES: 2**70})).body_bytes == 2**63 - 1
@@ -189,12 +212,15 @@ def test_an_ordinary_header_is_kept(name: str) -> None:
 
 
 def test_credentials_that_a_service_removed_are_named() -> None:
-    """Credentials that a service removed before it moved the message are named, because the service notes that it did."""
+    """If a service notes that it removed credentials from the message, the header ``authorization`` is named as removed."""
     assert read_delivery(delivery_with(headers={**DEATH_HEADERS, CREDENTIALS_REMOVED: True})).removed_headers == ["authorization"]
 
 
 def test_a_message_without_a_reason_was_moved_by_the_broker() -> None:
-    """A letter without a reason has that of the broker. Its name starts with the time, and a long reason is shortened."""
+    """A letter without a reason was moved by the broker, which does so after too many deliveries.
+
+    The name of a letter starts with the time, and a long reason is shortened.
+    """
     letter = read_delivery(delivery_with(headers={}))
     assert (letter.reason, letter.queue, letter.exchange) == ("delivered too often", "", "")
     assert letter.name.startswith("20261123-164005-000007-")

@@ -9,21 +9,25 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, JobSpec, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
 
+# The repository in payloads, whose letters differ in case from the URL of the spec.
 SYNCED_REPOSITORY = {"full_name": "Team/Boards", "default_branch": "trunk"}
 COMMIT = "ab" * 20
 
 
 def spec(*, branch: str = "main", enabled: bool = True) -> RepositorySpec:
+    """Return the spec of a repository that syncs a branch; ``""`` is the default branch of the host."""
     githost = GitHostRepositoryConfig(url="https://git.example.org/team/boards.git", branch=branch)
     sync = SyncOptions(enabled=enabled, target=SyncTarget.FOLDER)
     return RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
 
 
 def decision_of(event: str, payload: Any, **options: Any) -> Decision:
+    """Return the decision on a delivery of GitHub. The options are those of ``spec``."""
     return decide(GITHUB.deliveries, event, payload, "boards", spec(**options))
 
 
 def pull_request_payload(action: str, *, base: str = "main") -> dict[str, Any]:
+    """Return the payload of an event of pull request 12, whose target branch is ``base``."""
     page = "https://git.example.org/team/boards/pull/12"
     side = {"ref": "change/one", "sha": COMMIT}
     return {
@@ -37,13 +41,13 @@ SYNC = JobSpec.model_validate({"action": "sync", "repository": "boards", "sync":
 
 
 def test_a_ping_is_accepted_with_any_body() -> None:
-    """Webhooks of organizations send pings without a repository."""
+    """A ping is accepted with any body, because webhooks of organizations send pings without a repository."""
     assert decision_of("ping", {"zen": "x", "hook_id": 1}) == Decision(200, "ping received")
     assert decision_of("ping", []) == Decision(200, "ping received")
 
 
 def test_a_push_to_the_branch_requests_an_incremental_sync() -> None:
-    """A push is synced even if no path looks like a dashboard. Repository names ignore case."""
+    """A push to the branch requests a sync, even if no path looks like a dashboard. Repository names ignore case."""
     commits = [{"added": ["README.txt"], "modified": [], "removed": []}]
     pushed = decision_of("push", {"ref": "refs/heads/main", "after": COMMIT, "repository": SYNCED_REPOSITORY, "commits": commits})
     assert pushed == Decision(202, "push received", SYNC)
@@ -67,7 +71,7 @@ def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
     ids=["other branch", "tag", "no full reference", "no reference", "deleted branch", "sync is disabled"],
 )
 def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
-    """Pushes to other branches, tags, deleted branches and unsynced repositories are ignored."""
+    """Pushes of other branches, of tags and of deleted branches, and to repositories whose sync is disabled, request nothing."""
     decision = decision_of("push", {**payload, "repository": SYNCED_REPOSITORY}, **options)
     assert (decision.code, decision.job) == (200, None)
 
@@ -109,6 +113,9 @@ def test_events_of_other_repositories_and_malformed_events_are_rejected(event: s
 
 
 def test_other_events_are_rejected() -> None:
-    """The host receives an error for an unsupported event, so that it is visible in the webhook's log. Invalid UTF-8 is replaced."""
+    """An unsupported event is rejected with an error, which is visible in the host's log of the webhook.
+
+    Invalid UTF-8 in the name of the event, decoded to a surrogate, is replaced by a question mark.
+    """
     assert decision_of("issues", {"repository": SYNCED_REPOSITORY}) == Decision(501, "unsupported messageType: issues")
     assert decision_of("push\udce9", {"repository": SYNCED_REPOSITORY}) == Decision(501, "unsupported messageType: push?")

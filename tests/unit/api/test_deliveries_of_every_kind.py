@@ -16,12 +16,14 @@ from dashwright.common.git_hosts.registry import HOSTS, host_of_delivery
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
 
 COMMIT = "ab" * 20
+# The page of the reviewed change, whose number is 7 for each host.
 PAGE = "https://git.example.org/team/boards/7"
 PROJECT = {"project": {"path_with_namespace": "Team/Boards", "default_branch": "main"}}
 REPOSITORY = {"repository": {"full_name": "team/boards"}}
 
 
 def decision_of(deliveries: Deliveries, event: str, payload: Any, *, branch: str = "main", enabled: bool = True) -> Decision:
+    """Return the decision on a delivery to a repository with a branch; ``""`` is the default branch of the host."""
     githost = GitHostRepositoryConfig(url="https://git.example.org/team/boards.git", branch=branch)
     sync = SyncOptions(enabled=enabled, target=SyncTarget.FOLDER)
     spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
@@ -29,6 +31,7 @@ def decision_of(deliveries: Deliveries, event: str, payload: Any, *, branch: str
 
 
 def merge_request(action: str, *, base: str = "main", **attributes: Any) -> dict[str, Any]:
+    """Return GitLab's payload of a merge request into the branch ``base``, with changed attributes."""
     merge_attributes = {
         "iid": 7,
         "action": action,
@@ -41,14 +44,17 @@ def merge_request(action: str, *, base: str = "main", **attributes: Any) -> dict
 
 
 def push_payload(*changes: dict[str, Any] | None) -> dict[str, Any]:
+    """Return Bitbucket's payload of a push. A change is the new state of a reference, or None if it was deleted."""
     return {**REPOSITORY, "push": {"changes": [{"old": None, "new": change} for change in changes]}}
 
 
 def branch(name: str, kind: str = "branch") -> dict[str, Any]:
+    """Return the new state of a branch or tag in Bitbucket's payload of a push."""
     return {"type": kind, "name": name, "target": {"hash": COMMIT}}
 
 
 def pull_request_payload(**members: Any) -> dict[str, Any]:
+    """Return Bitbucket's payload of a pull request, whose commit has only 12 digits, with changed members."""
     source_and_destination = {
         "source": {"branch": {"name": "change"}, "commit": {"hash": COMMIT[:12]}},
         "destination": {"branch": {"name": "main"}},
@@ -85,7 +91,10 @@ def test_pushes_to_gitlab_request_syncs(payload: dict[str, Any], options: dict[s
     ],
 )
 def test_merge_requests_of_gitlab_request_reviews(payload: dict[str, Any], is_reviewed: bool) -> None:
-    """A merge request requests a review if its commits changed. An update without an earlier commit changed only the description."""
+    """A merge request to the synced branch requests a review if its commits changed.
+
+    An update without an earlier commit, ``oldrev``, changed only the description.
+    """
     decision = decision_of(GITLAB.deliveries, "Merge Request Hook", payload)
     assert decision.code == (202 if is_reviewed else 200)
     if is_reviewed:
@@ -119,7 +128,10 @@ def test_pull_requests_of_gitea_request_reviews(action: str, code: int) -> None:
     ],
 )
 def test_pushes_to_bitbucket_request_syncs(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
-    """A push may have several branches. Bitbucket does not name the default branch, so a repository without a branch syncs any."""
+    """A push of the synced branch, possibly among others, requests a sync.
+
+    Bitbucket does not name the default branch, so a push of any branch requests a sync of a repository without a branch.
+    """
     assert decision_of(BITBUCKET.deliveries, "repo:push", payload, **options).code == code
 
 
@@ -132,6 +144,7 @@ def test_pull_requests_of_bitbucket_request_reviews(event: str, code: int) -> No
 
 
 def change_payload(reference: str, kind: str = "BRANCH", commit: str = COMMIT) -> dict[str, Any]:
+    """Return one change of a push in the payload of Bitbucket Data Center. A commit of zeros is a deletion."""
     return {"ref": {"id": reference, "displayId": reference.rpartition("/")[2], "type": kind}, "toHash": commit}
 
 
@@ -149,7 +162,7 @@ SERVER_REPOSITORY = {"slug": "boards", "project": {"key": "TEAM"}}
     ],
 )
 def test_pushes_to_bitbucket_data_center_request_syncs(changes: list[dict[str, Any]], code: int) -> None:
-    """One push of Bitbucket Data Center may have several references."""
+    """A push of the synced branch, possibly among others, requests a sync. Tags and deletions do not."""
     payload = {"repository": SERVER_REPOSITORY, "changes": changes}
     assert decision_of(BITBUCKET_SERVER.deliveries, "repo:refs_changed", payload).code == code
 
@@ -158,7 +171,7 @@ def test_pushes_to_bitbucket_data_center_request_syncs(changes: list[dict[str, A
     ("event", "code"), [("pr:opened", 202), ("pr:from_ref_updated", 202), ("pr:merged", 200), ("diagnostics:ping", 200)]
 )
 def test_pull_requests_of_bitbucket_data_center_request_reviews(event: str, code: int) -> None:
-    """The repository of a delivery is that of the target, and links are null."""
+    """A review of a pull request from a fork is requested for the repository of the target. Its URL is None if links are null."""
     references = {
         "fromRef": {"displayId": "change", "latestCommit": COMMIT, "repository": {"slug": "fork", "project": {"key": "~me"}}},
         "toRef": {"displayId": "main", "repository": SERVER_REPOSITORY},
@@ -212,7 +225,10 @@ def test_a_host_may_be_below_a_path(full_name: str, is_of_repository: bool) -> N
 
 
 def test_a_delivery_is_recognized_by_its_headers() -> None:
-    """Each host is recognized by its own headers, because Gitea also sends those of GitHub."""
+    """A delivery with the headers of a host and of GitHub is of the host, because Gitea also sends GitHub's headers.
+
+    A delivery without such headers is GitHub's.
+    """
     for host in HOSTS:
         for name in host.deliveries.event_headers:
             assert host_of_delivery({name: "push", "X-GitHub-Event": "push", host.deliveries.id_headers[0]: "1"}) is host
@@ -220,7 +236,7 @@ def test_a_delivery_is_recognized_by_its_headers() -> None:
 
 
 def test_a_proxy_does_not_change_the_host_of_a_delivery() -> None:
-    """Proxies add X-Request-Id, the id of Bitbucket Data Center, to deliveries of Bitbucket Cloud.
+    """A delivery of Bitbucket Cloud is recognized even if a proxy adds X-Request-Id, the id of Bitbucket Data Center.
 
     A delivery without an id is from the Cloud.
     """

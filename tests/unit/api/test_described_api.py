@@ -13,6 +13,7 @@ from tests.unit.api.gateway_routes import nodes, routes
 from dashwright.api.routes.description import described_api
 
 KNOWN_IDS: Final = Path(__file__).with_name("operation_ids.json")
+"""Operation ids of Grafana's API by method and path."""
 COMPONENT: Final = "#/components/schemas/"
 
 SPECIFIED_TYPES: Final = [
@@ -140,11 +141,15 @@ FREE_FORM: Final = {
     "getPanelSchema 200": "a document of a specification of its own",
     "getTargetSchema 200": "a document of a specification of its own",
 }
-"""The places where any JSON is permitted, with the reason."""
+"""The places where any JSON is permitted, with the reason.
+
+A place is a member of a schema, ``[]`` for the items of a list, or an operation with ``request`` or a response status.
+"""
 
 
 @pytest.fixture(scope="module")
 def described() -> Any:
+    """Return the description of all routes as clients read it, after a conversion to JSON."""
     return orjson.loads(orjson.dumps(described_api(routes(), version="1")))
 
 
@@ -154,9 +159,9 @@ def operations(document: Any) -> dict[str, Any]:
 
 
 def test_names_of_schemas_suit_every_generator(described: Any) -> None:
-    """The name of a schema is a letter, followed by letters and digits.
+    """The name of a schema is a capital letter, followed by letters and digits.
 
-    Names differ ignoring case, and from constructors and wrappers of generated code.
+    Names are distinct even if case is ignored, and differ from names that generators add: ``NewX``, ``NullableX``, ``XWithDefaults``.
     """
     names = list(described["components"]["schemas"])
     assert [name for name in names if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name)] == []
@@ -179,7 +184,7 @@ def test_operations_have_the_ids_that_clients_know(described: Any) -> None:
 
 
 def test_every_body_has_a_type(described: Any) -> None:
-    """An object may have undeclared members only for a stated reason."""
+    """Every schema and body describes its values completely, except at the places of ``FREE_FORM``."""
     untyped_bodies = set()
     for name, schema in described["components"]["schemas"].items():
         untyped_bodies |= set(untyped_paths(schema, name))
@@ -193,7 +198,7 @@ def test_every_body_has_a_type(described: Any) -> None:
 
 
 def untyped_paths(schema: Any, path: str) -> Any:
-    """Yield the places where a schema does not describe the value."""
+    """Yield the places, in the form of ``FREE_FORM``, where a schema does not describe the value."""
     if "$ref" in schema:
         return
     for word in ("anyOf", "oneOf", "allOf"):
@@ -218,7 +223,7 @@ def test_groups_have_names_and_descriptions(described: Any) -> None:
 
 
 def test_examples_are_as_described(described: Any) -> None:
-    """The examples of the most used operations match their schemas."""
+    """The examples of operations match their schemas, and at least ten bodies have an example."""
     count = 0
     for operation in operations(described).values():
         for body in (operation.get("requestBody", {}), *operation["responses"].values()):
@@ -231,7 +236,7 @@ def test_examples_are_as_described(described: Any) -> None:
 
 
 def test_every_parameter_is_described(described: Any) -> None:
-    """Query parameters have a type and a description; flags are booleans, and binary bodies are not JSON."""
+    """Parameters have a type, and query parameters a description, too. Flags are booleans, and binary bodies are declared as such."""
     flags = set()
     for operation in operations(described).values():
         for parameter in operation.get("parameters", ()):

@@ -70,6 +70,7 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
         "groupVersion": f"{GROUP}/v1",
         "resources": expected,
     }
+    # Without the verb to update, the status can only be read.
     read_only_gadget = replace(GADGET, verbs=frozenset({"get"}))
     assert discovery.api_resource_list([read_only_gadget], GROUP, "v1")["resources"][1] == {**status, "verbs": ["get"]}
     assert [entry["name"] for entry in discovery.api_resource_list(KINDS, GROUP, "v2")["resources"]][-1] == "widgets"
@@ -101,6 +102,7 @@ def test_the_aggregated_document_has_groups_versions_and_resources() -> None:
             {"subresource": "wind", "responseKind": {"group": GROUP, "version": "v2", "kind": "Gadget"}, "verbs": ["create"]},
         ],
     }
+    # Empty members are omitted.
     assert "subresources" not in widgets
     assert "shortNames" not in widgets
     assert "categories" not in widgets

@@ -27,9 +27,11 @@ CLASSIC, STATUS = ErrorShape.CLASSIC, ErrorShape.STATUS
 
 
 def failure(message: str, code: int, **members: Any) -> dict[str, Any]:
+    """Return the Status of Kubernetes for a failure."""
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, **members, "code": code}
 
 
+# Per row: the error, its format, and the status, body and headers of the response.
 GOLDEN = [
     (NotFound("Not found"), CLASSIC, 404, {"message": "Not found"}, {}),
     (
@@ -143,7 +145,7 @@ GOLDEN = [
 def test_an_error_has_exactly_this_shape(
     error: DashwrightError, shape: ErrorShape, status: int, body: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    """Clients read exactly these members; an internal failure shows a trace id and nothing of its cause."""
+    """An error has exactly the members that clients read. An internal failure shows a trace id and nothing of its cause."""
     response = error_response(error, shape, TRACE)
     assert isinstance(response.body, bytes)
     assert (response.status, orjson.loads(response.body), response.headers) == (status, body, headers)
@@ -160,13 +162,13 @@ def test_the_failure_message_of_a_route_replaces_every_internal_failure(error: D
 
 
 def test_the_failure_message_of_a_route_does_not_replace_client_errors() -> None:
-    """The failure message of a route replaces internal errors only. The caller still receives the causes of a bad request."""
+    """The failure message of a route replaces internal errors only: an object that does not exist is still 404."""
     assert error_response(NotFound("none"), CLASSIC, TRACE, failure_message="Failed").status == 404
 
 
 @pytest.mark.parametrize("count", [1, 20, 21, 1000])
 def test_a_refusal_shows_twenty_causes_and_counts_the_others(count: int) -> None:
-    """A refusal has enough causes to correct the request, and is small for any request."""
+    """A refusal has at most twenty causes, and one more that counts the others, so that the response is always small."""
     error = submissions.invalid_error([Cause(f"[{index}].action", "FieldValueRequired", "Required value") for index in range(count)])
     response = error_response(error, STATUS, TRACE)
     assert isinstance(response.body, bytes)
