@@ -14,7 +14,6 @@ from dashwright.api.routes.description import described_api
 
 KNOWN_IDS: Final = Path(__file__).with_name("operation_ids.json")
 """Operation ids of Grafana's API by method and path."""
-COMPONENT: Final = "#/components/schemas/"
 
 SPECIFIED_TYPES: Final = [
     "AnnotationActions",

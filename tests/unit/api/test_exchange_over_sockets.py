@@ -29,24 +29,30 @@ ADMIN, VIEWER = basic("ann", "pw"), basic("vic", "pw")
 
 
 class Panel(BaseModel):
+    """A body with a required member and an optional one."""
+
     title: str = Field(min_length=1)
     width: int = 12
 
 
 async def caller_json(call: Call) -> Response:
+    """Return the identity of the caller and the parameters of the path."""
     identity = call.identity
     return json_response({"login": identity.login, "org": identity.org_id, "role": identity.role, "parameters": dict(call.parameters)})
 
 
 async def echo(call: Call) -> Response:
+    """Return the body of the request."""
     return Response(200, await call.body(), "application/octet-stream")
 
 
 async def echo_panel(call: Call) -> Response:
+    """Return the panel that the body of the request contains."""
     return json_response(await call.model(Panel))
 
 
 async def echo_json(call: Call) -> Response:
+    """Return the JSON of the request's body."""
     return json_response(await call.json())
 
 
@@ -62,13 +68,14 @@ ROUTES = [
 
 
 async def fetch(client: ClientSession, path: str, **headers: str) -> tuple[int, Any]:
+    """Return the status and the JSON of a response. The header ``X-Grafana-Org-Id`` is the keyword ``X_Grafana_Org_Id``."""
     sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
     async with client.get(path, headers=sent_headers) as response:
         return response.status, await response.json()
 
 
 async def test_a_route_without_credentials_is_401_with_a_challenge(serve: Serve) -> None:
-    """A request without credentials is 401 with the scheme to use, and the handler never runs."""
+    """The response to a request without credentials is 401 and names the scheme to use."""
     client = (await serve(ROUTES)).client
     async with client.get("/api/who") as response:
         assert (response.status, await response.json()) == (401, {"message": "Unauthorized"})
@@ -87,7 +94,7 @@ async def test_a_missing_permission_is_403_in_the_format_of_the_path(serve: Serv
 
 
 async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None:
-    """Kubernetes clients send no organization header: the path's namespace is the organization, and wins over the header."""
+    """The namespace of the path is the organization and precedes the header, which Kubernetes clients do not send."""
     client = (await serve(ROUTES)).client
     status, body = await fetch(client, "/apis/g/v1/namespaces/org-2/things/a%2Fb", Authorization=ADMIN, X_Grafana_Org_Id="1")
     assert (status, body["org"], body["role"]) == (200, 2, "Editor")
@@ -141,6 +148,7 @@ async def test_a_body_over_the_limit_is_413_with_the_limit(serve: Serve, chunked
     client = (await serve(ROUTES)).client
 
     async def pieces() -> Any:
+        # 1100 bytes, without a declared length.
         for _ in range(11):
             yield b"x" * 100
 
@@ -154,7 +162,7 @@ async def test_a_body_over_the_limit_is_413_with_the_limit(serve: Serve, chunked
 
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstd.compress)])
 async def test_a_compressed_body_is_decompressed_within_the_limit(serve: Serve, coding: str, pack: Any) -> None:
-    """A compressed body is decompressed only up to the limit, which applies to the uncompressed size."""
+    """A compressed body is accepted up to the limit, which applies to the uncompressed size. A truncated body is 400."""
     client = (await serve(ROUTES)).client
     headers = {"Content-Encoding": coding}
     async with client.post("/api/echo", data=pack(b"x" * 1000), headers=headers, compress=False) as response:
@@ -173,9 +181,11 @@ async def test_a_compressed_body_is_decompressed_within_the_limit(serve: Serve, 
 async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, empty_block: bytes) -> None:
     """The compressed bytes are limited too, since a compressed body of any length may decompress to nothing."""
     client = (await serve(ROUTES)).client
+    # The first bytes of a stream in each format, before the first block.
     heads = {"gzip": bytes.fromhex("1f8b0800000000000003"), "deflate": bytes.fromhex("789c"), "zstd": bytes.fromhex("28b52ffd0050")}
 
     async def pieces() -> AsyncIterator[bytes]:
+        # At least 3000 bytes, which is more than the limit of 1000.
         yield heads[coding]
         for _ in range(100):
             yield empty_block * 10
@@ -186,7 +196,7 @@ async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, 
 
 
 async def test_other_tasks_run_while_a_body_is_decompressed(serve: Serve) -> None:
-    """Decompression yields to other tasks after each step: the event loop runs at least as many rounds as the steps."""
+    """Decompression yields to other tasks after each step: the event loop runs at least one round per step."""
     rounds = 0
 
     async def count_rounds() -> None:
@@ -204,6 +214,7 @@ async def test_other_tasks_run_while_a_body_is_decompressed(serve: Serve) -> Non
     route = Route("POST", "/api/counted", report_rounds, PUBLIC, body_limit=50 * OUTPUT_STEP_BYTES)
     client = (await serve([route])).client
     data = zstd.compress(bytes(50 * OUTPUT_STEP_BYTES))
+    # All input is read in one step, so each further round is due to the output.
     assert len(data) < INPUT_STEP_BYTES
     async with client.post("/api/counted", data=data, headers={"Content-Encoding": "zstd"}, compress=False) as response:
         # The body is decompressed in 50 steps.
@@ -212,7 +223,7 @@ async def test_other_tasks_run_while_a_body_is_decompressed(serve: Serve) -> Non
 
 @pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 400), ("br", 415), ("gzip, gzip", 415)])
 async def test_a_body_that_cannot_be_decompressed_is_refused(serve: Serve, coding: str, status: int) -> None:
-    """An invalid compressed body is 400. An unknown coding is 415, and the error names the supported ones."""
+    """An invalid compressed body is 400, and an unknown or repeated coding is 415."""
     client = (await serve(ROUTES)).client
     async with client.post("/api/echo", data=b"garbage" * 20, headers={"Content-Encoding": coding}, compress=False) as response:
         assert response.status == status
@@ -260,7 +271,7 @@ async def test_each_fault_of_a_body_is_a_cause_with_its_field(serve: Serve) -> N
 
 
 async def test_a_valid_request_id_is_kept(serve: Serve) -> None:
-    """A proxy's request id appears in the logs, unless it could break a line."""
+    """The request id of a proxy is kept and returned, unless it is long or has characters that could break a line of the log."""
     client = (await serve(ROUTES)).client
     for sent_id, is_kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
         async with client.get("/api/who", headers={"X-Request-Id": sent_id}) as response:
@@ -269,7 +280,10 @@ async def test_a_valid_request_id_is_kept(serve: Serve) -> None:
 
 
 async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
-    """The access log names the route, not the query, and handlers log within the request's context and trace."""
+    """Each request is one line of the access log, with its route but not its query.
+
+    Log events of handlers have the context and trace of the request.
+    """
     context: dict[str, Any] = {}
 
     async def record_context(_: Call) -> Response:
@@ -331,7 +345,7 @@ async def test_a_handlers_error_keeps_its_status(serve: Serve) -> None:
 
 
 async def test_a_request_over_its_time_limit_is_504(serve: Serve) -> None:
-    """A handler that never returns is cancelled at the limit; the response gives the reason."""
+    """A handler that never returns is cancelled at the time limit, and the response is 504 with the reason."""
     cancelled = asyncio.Event()
 
     async def hang(_: Call) -> Response:
@@ -351,7 +365,7 @@ async def test_a_request_over_its_time_limit_is_504(serve: Serve) -> None:
 
 
 async def test_responses_are_counted_by_route_not_by_path(serve: Serve) -> None:
-    """The route table limits the number of time series, not the requested paths."""
+    """Responses are counted by the template of their route, so that requested paths do not create time series."""
     client = (await serve(ROUTES)).client
     for name in ("a", "b"):
         await fetch(client, f"/apis/g/v1/namespaces/default/things/{name}", Authorization=ADMIN)
@@ -384,7 +398,7 @@ async def test_a_stop_waits_for_a_running_request(serve: Serve) -> None:
 
 
 async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
-    """A client that is still sending its body at the stop gets its response, and then its connection is closed."""
+    """A client that sends its body during the stop receives its response, and then its connection is closed."""
 
     async def measure(call: Call) -> Response:
         return json_response({"bytes": len(await call.body())})
@@ -406,7 +420,7 @@ async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
 
 
 async def test_a_stop_does_not_wait_for_idle_connections(serve: Serve) -> None:
-    """A connection between requests, or without any, is closed immediately."""
+    """A connection between two requests, or without any request, is closed immediately."""
     gateway = await serve(ROUTES, Limits(drain_seconds=60))
     await fetch(gateway.client, "/api/unknown")
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
@@ -417,7 +431,8 @@ async def test_a_stop_does_not_wait_for_idle_connections(serve: Serve) -> None:
 
 
 async def test_a_stop_does_not_wait_for_the_body_of_a_disconnected_client(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of a refused body is no longer awaited after the client has closed the connection."""
+    """A stop does not wait for the missing bytes of a refused body after the client has closed the connection."""
+    # Each time limit is longer than the test, so a stop that waits for one of them fails.
     monkeypatch.setattr(server, "_FLUSH_TIMEOUT_SECONDS", 60.0)
     gateway = await serve(ROUTES, Limits(linger_seconds=60))
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)

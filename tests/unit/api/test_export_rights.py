@@ -12,10 +12,12 @@ from dashwright.common.models.provisioning import RepositorySpec
 
 
 def caller(role: Role) -> Identity:
+    """Return a user with the permissions of a role."""
     return Identity("user:1", "anna", 1, role, permissions=permissions_of(role))
 
 
 def check_export(identity: Identity, options: dict[str, str], *, enabled: bool = True) -> None:
+    """Raise Forbidden unless the caller may export to a repository that syncs the branch ``main``, if its sync is enabled."""
     members = {"title": "R", "workflows": ["write"], "type": "githost", "githost": {"branch": "main"}}
     spec = RepositorySpec.model_validate({**members, "sync": {"enabled": enabled, "target": "folder"}})
     export = ExportJobOptions.model_validate(options)

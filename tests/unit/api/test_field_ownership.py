@@ -29,16 +29,19 @@ VERSION = "dashboard.grafana.app/v1beta1"
 
 
 def _writer(manager: str, now: str = "2026-01-01T00:00:00Z") -> FieldManager:
+    """Return a manager that writes at a time."""
     return FieldManager(manager, VERSION, now)
 
 
 def _fields_by_owner(entries: tuple[ManagedFieldsEntry, ...]) -> dict[str, list[str]]:
+    """Return the paths of owned fields by manager and operation: ``a Apply``."""
     return {f"{entry.manager} {entry.operation}": list(paths(entry.fields)) for entry in entries if entry.fields}
 
 
 def _apply_config(
     config: dict[str, Any], manager: str = "a", live: dict[str, Any] | None = None, entries: tuple[ManagedFieldsEntry, ...] = ()
 ) -> ApplyResult:
+    """Return the result of a server-side apply to a live object, or to a missing one, without force."""
     return apply(live, config, entries, _writer(manager), SETS)
 
 
@@ -49,7 +52,7 @@ def test_the_creator_owns_the_object() -> None:
 
 
 def test_an_update_owns_changed_fields() -> None:
-    """Changed fields move to the writer, deleted ones lose their owner, and the others are unchanged."""
+    """The writer of an update becomes the owner of changed fields. Deleted fields have no owner, and the others keep theirs."""
     old, new = {"b": 1, "c": 2, "d": 3}, {"b": 9, "c": 2}
     created = update({}, old, (), _writer("a"))
     assert _fields_by_owner(update(old, new, created, _writer("b"))) == {"a Update": [".c"], "b Update": [".b"]}
@@ -89,7 +92,7 @@ def test_items_of_a_set_are_owned_one_by_one() -> None:
 
 
 def test_an_object_applied_as_empty_is_kept() -> None:
-    """An object that loses all members is kept if the apply has it as empty."""
+    """An object that loses all members is kept if the applied configuration contains it as an empty object."""
     first = _apply_config({"b": {"x": 1}})
     assert _apply_config({"b": {}}, "a", first.tree, first.entries).tree == {"b": {}}
 
@@ -117,7 +120,7 @@ def test_an_object_applied_as_empty_is_kept() -> None:
     ],
 )
 def test_an_apply_to_fields_of_others_conflicts(live: dict[str, Any], by_update: bool, config: dict[str, Any], message: str) -> None:
-    """An apply that would change fields of others is refused in Kubernetes' words, with one cause per field."""
+    """An apply that would change fields of others is refused with the message of Kubernetes. Each cause is a conflict with the owner."""
     owners = update({}, live, (), _writer("o")) if by_update else _apply_config(live, "o").entries
     with pytest.raises(Conflict) as refused:
         _apply_config(config, "a", live, owners)
@@ -145,7 +148,7 @@ def test_force_resolves_conflicts() -> None:
 
 
 def test_unchanged_fields_of_client_side_apply_need_no_force() -> None:
-    """A manager owns fields of kubectl's earlier client-side apply without force, unless they changed since then."""
+    """Fields that are unchanged since kubectl's last client-side apply change their owner without force; changed ones conflict."""
     created = update({}, {"b": 1, "c": 1}, (), _writer("old"))
     applied = apply({"b": 1, "c": 1}, {"b": 2}, created, _writer("new"), last_applied={"b": 1})
     assert _fields_by_owner(applied.entries) == {"new Apply": [".b"], "old Update": [".c"]}
@@ -154,7 +157,7 @@ def test_unchanged_fields_of_client_side_apply_need_no_force() -> None:
 
 
 def test_earlier_fields_have_an_owner() -> None:
-    """The first apply to an object without known owners neither owns nor deletes its existing fields."""
+    """At the first apply to an object without known owners, its existing fields get the owner ``before-first-apply``."""
     live = {"b": 1, "c": 1}
     assert _fields_by_owner(_apply_config({"b": 1}, "a", live).entries) == {"before-first-apply Update": [".b", ".c"], "a Apply": [".b"]}
     with pytest.raises(Conflict, match="before-first-apply"):
@@ -162,7 +165,7 @@ def test_earlier_fields_have_an_owner() -> None:
 
 
 def test_entries_of_another_subresource_are_kept() -> None:
-    """Fields written through the status neither conflict with other writes nor change by them."""
+    """The entry of a write to the subresource ``status`` is unchanged by an apply to the object."""
     status = update({}, {"status": {"x": 1}}, (), FieldManager("s", VERSION, "", "status"))
     applied = _apply_config({"b": 1}, "a", {"b": 1}, status)
     assert status[0] in applied.entries
@@ -170,7 +173,7 @@ def test_entries_of_another_subresource_are_kept() -> None:
 
 
 def test_time_moves_only_with_a_change() -> None:
-    """An equal apply keeps the entries with the time of the first."""
+    """An apply that repeats the last one changes neither the entries nor their time; an apply with a change has its own time."""
     first = apply(None, {"b": 1}, (), _writer("a", "2026-01-01T00:00:00Z"))
     second = apply(first.tree, {"b": 1}, first.entries, _writer("a", "2026-02-01T00:00:00Z"))
     third = apply(second.tree, {"b": 2}, second.entries, _writer("a", "2026-03-01T00:00:00Z"))
@@ -198,7 +201,10 @@ def test_old_updaters_become_one() -> None:
 
 
 def test_a_large_set_is_shortened() -> None:
-    """A set over the limit has whole objects instead, which still conflict with other managers."""
+    """A set of fields over the limit is shortened to whole objects, whose fields still conflict with other managers.
+
+    A write without a change does not change the ownership.
+    """
     live = {"b": {f"object {index}": {f"member {number}": 1 for number in range(60)} for index in range(100)}}
     created = settle(update({}, live, (), _writer("o")), live)
     assert len(write_json(created[0].fields)) <= MAX_ENTRY_LENGTH
@@ -219,7 +225,7 @@ def test_the_size_of_entries_is_limited() -> None:
 
 
 def test_too_many_appliers_are_refused() -> None:
-    """Entries of updaters are joined, and the number of appliers is limited. So no object has more entries than a client may send."""
+    """The number of appliers is limited, and entries of many updaters are joined, so that an object has at most ``MAX_ENTRIES``."""
     appliers = [ManagedFieldsEntry(f"a{index}", "Apply", VERSION, "", {"f:x": {}}) for index in range(MAX_APPLIERS)]
     updaters = [ManagedFieldsEntry(f"u{index}", "Update", VERSION, "", {"f:x": {}}) for index in range(MAX_UPDATERS * 2)]
     assert len(limit_entries([*appliers, *updaters])) == MAX_ENTRIES
@@ -241,7 +247,7 @@ def test_too_many_appliers_are_refused() -> None:
     ],
 )
 def test_sent_entries_replace_the_stored_ones(sent: object, is_accepted: bool) -> None:
-    """Valid entries that a client sends replace the stored ones."""
+    """Valid entries that a client sends replace the stored ones; an empty list, or invalid entries, do not."""
     stored = managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})])
     assert [entry.manager for entry in parse_managed_fields(stored, sent)] == (["x"] if is_accepted else ["s"])
 
@@ -276,13 +282,15 @@ def test_server_fields_have_no_owner() -> None:
     assert tracked_fields(value) == {"metadata": {"annotations": {"team": "a"}}, "spec": {"title": "T"}}
 
 
+# The manager, whether the step is an apply instead of an update, and the written object.
 STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), TREES), min_size=1, max_size=5)
 
 
 @given(STEPS)
 def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any]]]) -> None:
-    """After any updates and forced applies: only existing fields are owned, an applied tree is live and owned, and a repeated
-    apply changes nothing.
+    """After any sequence of updates and forced applies, only existing fields are owned.
+
+    After an apply, the object contains the applied configuration, and a repeated apply changes nothing.
     """
     tree: dict[str, Any] | None = None
     entries: tuple[ManagedFieldsEntry, ...] = ()
@@ -292,6 +300,7 @@ def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any
         else:
             applied = apply(tree, body, entries, _writer(manager), SETS, force=True)
             live = to_node(applied.tree, SETS)
+            # Merging the configuration into an object that contains it changes nothing.
             assert to_tree(merge(live, to_node(body, SETS))) == applied.tree
             repeated = apply(applied.tree, body, applied.entries, _writer(manager, "2030-01-01T00:00:00Z"), SETS)
             assert repeated.tree == applied.tree
@@ -302,8 +311,8 @@ def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any
 
 
 @given(TREES, TREES)
-def test_an_update_owns_all_changed_fields(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Every field that an update gave another value is the writer's alone."""
+def test_an_update_shares_no_field_with_an_earlier_owner(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """After an update, no field has both its earlier owner and the writer as owners."""
     created = update({}, old, (), _writer("o"), SETS)
     owned = _fields_by_owner(update(old, new, created, _writer("w"), SETS))
     assert not set(owned.get("o Update", ())) & set(owned.get("w Update", ()))

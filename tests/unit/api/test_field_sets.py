@@ -19,6 +19,7 @@ from dashwright.api.domain.fields.sets import (
     union,
 )
 
+# Few keys and values, so that random trees often agree.
 _SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=2)
 TREES = st.dictionaries(
     st.sampled_from("abc"),
@@ -28,9 +29,11 @@ TREES = st.dictionaries(
     max_size=3,
 )
 SETS = frozenset({("a",), ("b", "c")})
+"""The paths of lists that are sets. Other lists are one field."""
 
 
 def _paths(tree: object) -> list[str]:
+    """Return the paths of all fields of a tree."""
     return list(paths(leaves(to_node(tree, SETS))))
 
 
@@ -47,7 +50,7 @@ def _paths(tree: object) -> list[str]:
     ],
 )
 def test_objects_and_sets_are_split_into_fields(tree: object, expected: list[str]) -> None:
-    """Objects and sets are split into their members; any other value is one field."""
+    """Objects are split into their members, and sets into their items; any other value is one field."""
     assert _paths(tree) == expected
 
 
@@ -115,7 +118,7 @@ def test_trees_without_a_difference_are_equal(old: object, new: object) -> None:
 
 @given(TREES, TREES)
 def test_merging_is_idempotent(live: object, config: object) -> None:
-    """The result of a merge has the merged values, and a second merge changes nothing."""
+    """A second merge of the same configuration changes nothing."""
     live_node, config_node = to_node(live, SETS), to_node(config, SETS)
     merged_once = merge(live_node, config_node)
     assert changed_fields(merged_once, merge(merged_once, config_node)) == {}
@@ -126,6 +129,7 @@ def test_sets_of_fields_behave_like_sets_of_paths(tree: object, other: object) -
     """Difference, intersection and union of the fields of a tree are those of the sets of their paths."""
     node = to_node(tree, SETS)
     all_leaves = leaves(node)
+    # ``expand`` returns the fields of the tree that equal or are part of the given fields, so this is a subset of all leaves.
     leaves_of_other = expand(leaves(to_node(other, SETS)), node)
     assert expand(all_leaves, node) == all_leaves
     assert set(paths(subtract(all_leaves, leaves_of_other))) == set(paths(all_leaves)) - set(paths(leaves_of_other))

@@ -19,15 +19,18 @@ def document(name: str = "team", version: str = "v0alpha1", **metadata: Any) -> 
 
 
 def write_file(path: Path, *documents: Any) -> None:
+    """Write a file with YAML documents, and its missing directories."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n---\n".join(json.dumps(document) for document in documents))
 
 
 def read_declarations(root: Path, **environment: str) -> DeclaredState:
+    """Return the declarations and faults of a directory, with these environment variables."""
     return read_declared_state(root, environment)
 
 
 def faults_of(state: DeclaredState) -> list[tuple[str, str]]:
+    """Return the file and the message of each fault."""
     return [(fault.file, fault.message) for fault in state.faults]
 
 
@@ -52,6 +55,7 @@ def test_a_list_declares_its_items(tmp_path: Path, api_version: str) -> None:
     """The lists that kubectl and the API write declare a repository for each item, and a faulty item is named by its number."""
     kind = "List" if api_version == "v1" else "RepositoryList"
     items = [document("a", "v1beta1"), {"kind": "Dashboard"}, document("b", "v1beta1")]
+    # Items of a typed list have the apiVersion of the list.
     if kind == "RepositoryList":
         items = [{member: value for member, value in item.items() if member != "apiVersion"} for item in items]
     write_file(tmp_path / "a.yaml", document("c"), {"apiVersion": api_version, "kind": kind, "metadata": {}, "items": items})
@@ -74,7 +78,10 @@ def test_hidden_and_other_files_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_config_map_is_read_by_its_symbolic_links(tmp_path: Path) -> None:
-    """The files of a Kubernetes volume are read once, under their visible names, and again after the volume changes."""
+    """The files of a Kubernetes volume are read once, under their visible names, and have the new content after a change.
+
+    Kubernetes changes a volume by replacing the link ``..data`` to the hidden directory of the current content.
+    """
     for version in ("1", "2"):
         write_file(tmp_path / f"..{version}" / "team.yaml", document(f"team-{version}"))
     (tmp_path / "..data").symlink_to("..1")
@@ -130,7 +137,10 @@ def test_a_faulty_document_is_named_by_its_number(tmp_path: Path) -> None:
 
 
 def test_unreadable_files_are_faults(tmp_path: Path) -> None:
-    """A link without a target, a named pipe, a file that is too large, and one that is not UTF-8 are reported and do not end the read."""
+    """Unreadable files are reported, and the other files are read.
+
+    A link without a target, a named pipe, a file over 5 MiB, and content or a name that is not UTF-8 are unreadable.
+    """
     (tmp_path / "a.yaml").symlink_to("missing")
     os.mkfifo(tmp_path / "b.yaml")
     (tmp_path / "c.yaml").write_bytes(b"#" * (5 * 1024 * 1024 + 1))
@@ -192,7 +202,10 @@ def test_a_missing_secret_is_a_fault_of_its_repository(tmp_path: Path, create: s
 
 
 def test_the_desired_object_names_its_file(tmp_path: Path) -> None:
-    """The annotations name the file as manager, not the manager in the document; finalizers have the default of new repositories."""
+    """The annotations of the desired object name the file as manager, not the manager in the document.
+
+    Its finalizers are the defaults of new repositories, and it has no uid.
+    """
     claims = {MANAGED_BY: "terraform", SOURCE_PATH: "elsewhere", "note": "kept"}
     write_file(tmp_path / "web" / "a.yaml", document(annotations=claims, resourceVersion="7", uid="u"))
     desired = read_declarations(tmp_path).declarations[0].desired_object()
@@ -206,7 +219,7 @@ def test_the_desired_object_names_its_file(tmp_path: Path) -> None:
 
 
 def test_secrets_that_are_not_declared_are_removed(tmp_path: Path) -> None:
-    """Secrets that a file does not declare are removed, because a file is the complete state of all secrets."""
+    """Secrets that a file does not declare are removed, because a file declares all secrets of its repository."""
     removal = {"remove": True}
     for name in ("token", "sshKey", "signingKey"):
         write_file(tmp_path / "a.yaml", document() | {"secure": {name: {"create": "a secret"}}})

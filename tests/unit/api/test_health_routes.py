@@ -24,18 +24,20 @@ class FakeDatabase:
 
 @pytest.fixture
 def database() -> FakeDatabase:
+    """Return an available database."""
     return FakeDatabase()
 
 
 @pytest.fixture
 async def gateway(serve: Serve, database: FakeDatabase) -> Gateway:
+    """Return a gateway whose only probe is that of the database."""
     probes = Probes()
     probes.add("database", database.check)
     return await serve(health.routes(probes, reported_version="12.0.0", commit="abc"))
 
 
 async def test_the_classic_health_reports_the_database(gateway: Gateway, database: FakeDatabase) -> None:
-    """Clients read the version and the database's state. Compose files wait for the status, which is 503 without the database."""
+    """The classic health has the version and the state of the database. Its status is 503 if the database is unavailable."""
     async with gateway.client.get("/api/health") as response:
         assert (response.status, await response.json()) == (200, {"commit": "abc", "database": "ok", "version": "12.0.0"})
     database.is_unavailable = True
@@ -44,7 +46,7 @@ async def test_the_classic_health_reports_the_database(gateway: Gateway, databas
 
 
 async def test_the_gateway_lives_but_is_not_ready_without_its_database(gateway: Gateway, database: FakeDatabase) -> None:
-    """Without its database, the gateway is alive but not ready, because a restart would not help."""
+    """Without its database, the gateway is not ready, but alive, because a restart would not help."""
     database.is_unavailable = True
     for path, status, text in (
         ("/livez", 200, "ok"),
@@ -68,6 +70,7 @@ async def test_the_version_is_one_kubernetes_clients_parse(gateway: Gateway) -> 
 
 async def test_metrics_are_prometheus_text(gateway: Gateway) -> None:
     """Metrics are text in the format of Prometheus. A scrape is counted in the next one."""
+    # The second scrape contains the first one.
     for _ in range(2):
         async with gateway.client.get("/metrics") as response:
             text = await response.text()

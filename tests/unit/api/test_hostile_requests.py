@@ -13,14 +13,17 @@ from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Route
 
 from .conftest import Serve
 
+# Each example is a connection, which takes milliseconds, and all examples may share one gateway.
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 async def echo(call: Call) -> Response:
+    """Return the JSON of the body, and the query parameters."""
     return json_response({"body": await call.json(), "query": list(call.query.items())})
 
 
 async def respond(_: Call) -> Response:
+    """Return a fixed response."""
     return json_response({"fine": True})
 
 
@@ -45,6 +48,7 @@ async def exchange(port: int, raw: bytes) -> tuple[int, bytes]:
 
 @pytest.fixture
 async def port(serve: Serve) -> int:
+    """Return the port of a gateway with these routes."""
     return (await serve(ROUTES)).port
 
 
@@ -61,9 +65,9 @@ async def port(serve: Serve) -> int:
     ids=["no HTTP", "header without colon", "long header", "long target", "two lengths", "many headers"],
 )
 async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> None:
-    """The response to an unreadable request is a Status, whose message clients of both APIs understand.
+    """The response to an unreadable request is a Status with the code 400, also for the classic API.
 
-    The message does not repeat the request.
+    The message is short and does not repeat the request.
     """
     status, body = await exchange(port, raw)
     assert status == 400
@@ -76,7 +80,7 @@ async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> 
 
 
 async def test_the_error_about_a_long_line_names_the_limit(port: int) -> None:
-    """If a header or the URL is too long, the error names the limit of the bytes."""
+    """If the URL is too long, the error names the limit in bytes."""
     _, body = await exchange(port, b"GET /" + b"y" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert orjson.loads(body)["message"].endswith("a line of its head has more than 16384 bytes; shorten the URL or the header")
 
@@ -96,12 +100,16 @@ async def test_the_error_about_a_long_line_names_the_limit(port: int) -> None:
     ],
 )
 async def test_an_odd_target_gets_a_well_formed_response(port: int, target: bytes, status: int) -> None:
-    """Absolute targets work, encoded letters are letters, and dots and doubled slashes are not resolved."""
+    """An odd target is routed or refused, and every refusal has a message.
+
+    Absolute targets work, encoded letters equal letters, and dots and doubled slashes are not resolved.
+    """
     actual_status, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert actual_status == status
     assert status == 200 or "message" in orjson.loads(body)
 
 
+# Values and names of random headers: arbitrary bytes, and headers that the gateway reads.
 values = st.one_of(st.binary(max_size=30), st.sampled_from([b"Basic", b"Basic %%%", b"Basic QQ==", b"Bearer x", b"gzip", b"00-1-2-3"]))
 names = st.sampled_from([b"Authorization", b"X-Request-Id", b"traceparent", b"X-Grafana-Org-Id", b"Content-Encoding", b"Expect", b"Accept"])
 
@@ -124,6 +132,7 @@ async def test_no_header_causes_an_internal_failure(port: int, headers: list[tup
 @given(body=st.binary(max_size=300), chunked=st.booleans(), query=st.binary(max_size=20))
 async def test_no_body_or_query_causes_an_internal_error(port: int, body: bytes, chunked: bool, query: bytes) -> None:
     """Any bytes as body and query result in 200 or a client error."""
+    # White space and control characters would end the target.
     target = b"/api/echo?" + bytes(byte for byte in query if byte > 32 and byte != 127)
     head = b"POST " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     if chunked:
@@ -137,7 +146,7 @@ async def test_no_body_or_query_causes_an_internal_error(port: int, body: bytes,
 
 
 async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:
-    """A handler that waits for a body is released when the client disconnects."""
+    """A handler that waits for a body ends when the client disconnects."""
     has_ended = asyncio.Event()
 
     async def read(call: Call) -> Response:

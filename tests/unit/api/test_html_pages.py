@@ -1,4 +1,4 @@
-"""HTML pages: who receives them, and error pages."""
+"""HTML pages: the clients that receive them, and error pages."""
 
 import pytest
 
@@ -14,6 +14,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     [(BROWSER, True), ("*/*", False), ("", False), ("application/json, text/html", False), ("text/html;q=0", False)],
 )
 def test_browsers_are_known_by_what_they_accept(accept: str, is_browser: bool) -> None:
+    """A client is a browser if it accepts HTML with the highest weight and names it first."""
     assert html.accepts_html(accept) is is_browser
 
 
@@ -28,12 +29,14 @@ def test_the_api_has_no_error_pages(path: str, has_pages: bool) -> None:
     ("path", "address"), [("/d/x", "/d/x"), ("//evil.example/d", "/"), ("https://evil.example", "/"), ("/%22<", "/%22&lt;")]
 )
 def test_the_sign_in_leads_to_this_server(path: str, address: str) -> None:
+    """The link to sign in has the escaped path of the page, or ``/`` if the path could name another server."""
     body = html.error_page(Unauthorized("Unauthorized"), Response(401), "1", path).body
     assert isinstance(body, bytes)
     assert f'href="{address}">Sign in' in body.decode()
 
 
 def test_internal_errors_show_a_trace_id_only() -> None:
+    """The page of an internal error has the trace id and not the message. That of a client's error has the escaped message."""
     body = html.error_page(DashwrightError("secret"), Response(500), "feed", "/d/x").body
     assert isinstance(body, bytes)
     assert b"feed" in body

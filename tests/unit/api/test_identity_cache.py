@@ -25,10 +25,12 @@ class ManualClock(Clock):
 
 
 def user(number: int, org_id: int = 1) -> Identity:
+    """Return a user by id."""
     return Identity(f"user:{number}", f"u{number}", org_id, Role.VIEWER, user_id=number)
 
 
 def token(number: int, account: int, *, expires_at: int | None = None) -> Identity:
+    """Return the identity of a token, by its key id and the id of its service account."""
     return Identity(
         f"service-account:{account}", "sa", 1, Role.VIEWER, account, kind=CallerType.SERVICE_ACCOUNT, key_id=number, expires_at=expires_at
     )
@@ -36,22 +38,25 @@ def token(number: int, account: int, *, expires_at: int | None = None) -> Identi
 
 @pytest.fixture
 def time() -> ManualClock:
+    """Return a clock at 1000 seconds."""
     return ManualClock()
 
 
 @pytest.fixture
 def identities(time: ManualClock) -> IdentityCache:
+    """Return a cache that listens for notifications, for three identities and five seconds."""
     started = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
     started.resume()
     return started
 
 
 def cache(identities: IdentityCache, name: bytes, identity: Identity) -> None:
+    """Cache an identity that was looked up after the last invalidation."""
     identities.put(name, identity, epoch=identities.epoch)
 
 
 def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: ManualClock) -> None:
-    """An identity expires after some seconds, even if it is used."""
+    """An identity expires after five seconds, even if it is used."""
     cache(identities, b"a", user(1))
     for instant, is_known in ((1000, True), (1004.9, True), (1005, False)):
         time.instant = instant
@@ -60,7 +65,7 @@ def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: Manu
 
 
 def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, time: ManualClock) -> None:
-    """A key is removed from the cache in the second of its expiry, so that a look-up returns the reason."""
+    """A key is removed from the cache in the second of its expiry, so that the next look-up returns the reason."""
     cache(identities, b"a", token(1, 2, expires_at=1002))
     time.instant = 1001.9
     assert identities.get(b"a") is not None
@@ -82,7 +87,7 @@ def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, t
     ],
 )
 def test_invalidating_a_subject_drops_its_identities(time: ManualClock, subject: str, remaining: set[bytes]) -> None:
-    """Identities of a user, key or organization are looked up again, and no others."""
+    """Invalidating a user, key or organization drops its identities and no others. A user may be a service account."""
     identities = IdentityCache(time)
     identities.resume()
     cached_identities = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
@@ -93,7 +98,7 @@ def test_invalidating_a_subject_drops_its_identities(time: ManualClock, subject:
 
 
 def test_a_lookup_from_before_an_invalidation_is_not_cached(identities: IdentityCache) -> None:
-    """The result of a lookup that began before an invalidation may be outdated."""
+    """The result of a lookup that began before an invalidation is not cached, because it may be outdated."""
     for invalidate in (partial(identities.invalidate, "user:9"), identities.invalidate_all, identities.resume):
         epoch = identities.epoch
         invalidate()
@@ -102,7 +107,7 @@ def test_a_lookup_from_before_an_invalidation_is_not_cached(identities: Identity
 
 
 def test_nothing_is_cached_without_notifications(time: ManualClock) -> None:
-    """Nothing is cached before the cache listens for notifications, or after it lost them. A new start discards earlier values."""
+    """Nothing is cached before the cache listens for notifications, or after it was suspended. Resuming discards earlier values."""
     identities = IdentityCache(time)
     cache(identities, b"a", user(1))
     assert identities.get(b"a") is None
@@ -119,7 +124,10 @@ def test_nothing_is_cached_without_notifications(time: ManualClock) -> None:
 
 
 def test_cached_identities_are_available_after_listening_ends(identities: IdentityCache, time: ManualClock) -> None:
-    """Cached values are available while the database is not; a lookup or a local change discards them."""
+    """The last known identities are available while the cache is suspended, until they expire.
+
+    An invalidation or a new lookup discards them.
+    """
     for number, name in enumerate((b"a", b"b", b"c"), start=1):
         cache(identities, name, user(number))
     identities.suspend()
@@ -143,18 +151,22 @@ def test_cached_identities_are_available_after_listening_ends(identities: Identi
     )
 )
 def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int | str, int]]) -> None:
-    """The cache equals a plain dict: removed entries are missing, its size is limited, and the index has only stored entries."""
+    """The index of subjects has exactly the stored entries. Invalidated entries are removed, and the size is limited.
+
+    The second member of a step is the digest of a credential, a subject or a number of seconds; the third is the id of a user.
+    """
     time = ManualClock()
     identities = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
     identities.resume()
-    for operation, digest, number in steps:
+    for operation, argument, number in steps:
         if operation == "put":
-            cache(identities, str(digest).encode(), user(number))
+            cache(identities, str(argument).encode(), user(number))
         elif operation == "invalidate":
-            identities.invalidate(str(digest))
-            assert not any(f"user:{entry.identity.user_id}" == digest or digest == "org:1" for entry in identities._entries.values())
+            identities.invalidate(str(argument))
+            # All users are in organization 1.
+            assert not any(f"user:{entry.identity.user_id}" == argument or argument == "org:1" for entry in identities._entries.values())
         else:
-            time.instant += int(digest)
+            time.instant += int(argument)
         assert len(identities) <= 3
         indexed = {(subject, name) for subject, names in identities._digests_by_subject.items() for name in names}
         assert indexed == {(subject, name) for name, entry in identities._entries.items() for subject in entry.subjects}

@@ -19,10 +19,12 @@ from dashwright.api.auth.key_material import (
     parse,
 )
 
+# The example of a key in Grafana's documentation.
 DOCUMENTED_KEY = "eyJrIjoiVjFxTHZ6dGdPSjg5Um92MjN1RlhjMkNqYkZUbm9jYkwiLCJuIjoiZ3JhZmFuYSIsImlkIjoxfQ=="
 
 
 def legacy_key(**members: object) -> str:
+    """Return a legacy key: its secret ``k``, name ``n`` and organization ``id``, as JSON in base64."""
     return base64.b64encode(orjson.dumps(members)).decode()
 
 
@@ -49,7 +51,7 @@ def legacy_key(**members: object) -> str:
     ids=["documented key", "legacy key", "documented token", "token"],
 )
 def test_known_credentials_have_their_known_hashes(text: str, expected: str) -> None:
-    """The stored hash of a credential equals the one in existing databases."""
+    """The stored hash of a credential equals the one in existing databases of Grafana."""
     material = parse(text)
     assert material is not None
     assert hash_secret(material.secret, material.salt) == expected
@@ -57,7 +59,7 @@ def test_known_credentials_have_their_known_hashes(text: str, expected: str) -> 
 
 
 def test_an_imported_password_has_the_same_hash_function() -> None:
-    """The hash of an imported password is made of the password and of the salt in the user's row."""
+    """The hash of an imported password is computed like that of a key, from the password and the salt of the user's row."""
     assert hash_secret("admin", "abcdefghij") == (
         "038aae4bee0c5bdeba9de5c2cc26c00841abca898620785f9a1e6f50903b117682a810c00a1cfc02d2b432b7d660956a65af"
     )
@@ -108,12 +110,12 @@ def test_a_legacy_key_names_its_organization_and_itself() -> None:
     ],
 )
 def test_other_strings_are_not_credentials(text: str) -> None:
-    """A string that cannot be a credential causes neither a hash nor a lookup nor an exception."""
+    """The result for a string that cannot be a credential is None, so that it causes neither a hash nor a lookup."""
     assert parse(text) is None
 
 
 def test_a_new_token_is_valid_and_unique() -> None:
-    """A new token has 32 letters and digits and a valid checksum, and no other token is equal to it."""
+    """A new token has 32 letters and digits and a valid checksum, and all new tokens differ."""
     tokens = {new_token() for _ in range(200)}
     assert len(tokens) == 200
     for text in tokens:
@@ -124,7 +126,8 @@ def test_a_new_token_is_valid_and_unique() -> None:
 
 @given(st.one_of(st.text(max_size=80), st.binary(max_size=80).map(lambda raw: base64.b64encode(raw).decode())))
 def test_parsing_never_fails(text: str) -> None:
-    """Any header of a client is a credential or None, without an error."""
+    """Any string of a client is a credential with secret and salt, or None, without an error."""
+    # Some strings start like a token.
     for credential in (text, "gl" + text, "glsa_" + text):
         material = parse(credential)
         assert material is None or (material.secret and material.salt)

@@ -7,6 +7,8 @@ from dashwright.api.auth.login_throttle import LoginThrottle
 
 
 class ManualClock:
+    """A monotonic clock that a test sets, in seconds."""
+
     def __init__(self) -> None:
         self.now = 0.0
 
@@ -15,12 +17,16 @@ class ManualClock:
 
 
 def record_failures(throttle: LoginThrottle, login: str, address: str, times: int = 1) -> None:
+    """Record several failures of a login from an address."""
     for _ in range(times):
         throttle.record_failure(login, address)
 
 
 def test_a_login_is_throttled_per_address() -> None:
-    """After failures a login, in any case, is rejected at that address only; other logins from there are accepted."""
+    """After five failures, a login is blocked at the address of the failures only, in upper or lower case.
+
+    Other logins from the same address are accepted.
+    """
     throttle = LoginThrottle(5)
     record_failures(throttle, "Ann", "10.0.0.1", 4)
     assert not throttle.is_blocked("ann", "10.0.0.1")
@@ -44,7 +50,7 @@ def test_the_window_begins_with_the_first_failure() -> None:
 
 
 def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
-    """The limit of an address is ten times that of a login; the next address is not affected."""
+    """An address is blocked for all logins after ten times the failures of a login. Other addresses are not affected."""
     throttle = LoginThrottle(5)
     for index in range(49):
         record_failures(throttle, f"u{index}", "10.0.0.1")
@@ -56,7 +62,7 @@ def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
 
 
 def test_a_success_clears_its_own_count_only() -> None:
-    """A client with one valid login cannot clear the failures of its guesses."""
+    """A success clears the failures of its own login only, so that guesses at other logins remain counted."""
     throttle = LoginThrottle(2)
     for login in ("ann", "bob"):
         record_failures(throttle, login, "a", 2)
@@ -67,7 +73,10 @@ def test_a_success_clears_its_own_count_only() -> None:
 
 
 def test_an_unknown_address_counts_by_login_only() -> None:
-    """All callers behind a queue, or a proxy without client addresses, have the same address, so it has no limit."""
+    """The empty address is never blocked as a whole, because all callers behind a queue or a proxy may have it.
+
+    Each login from it is limited.
+    """
     throttle = LoginThrottle(2)
     for index in range(100):
         record_failures(throttle, f"u{index}", "")
@@ -92,7 +101,7 @@ def test_an_ipv6_client_is_its_network() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 3)), max_size=60))
 def test_counts_are_bounded_and_never_too_high(steps: list[tuple[str, int]]) -> None:
-    """Compared with a plain list of failures, no client is refused too early, and no more counts are kept than the bound."""
+    """A login is blocked only after three recent failures, and no more windows are kept than the bound permits."""
     time = ManualClock()
     throttle = LoginThrottle(3, 10, size=3, monotonic=time)
     failures: list[tuple[str, float]] = []

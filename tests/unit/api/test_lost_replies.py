@@ -28,7 +28,10 @@ class AcceptedSubmissions(QueueSubmissions):
 
 @pytest.mark.parametrize(("message_id", "result"), [("an id", Retry), (None, Ack)])
 async def test_a_submission_without_a_reply_creates_no_second_job(message_id: str | None, result: type[DeliveryResult]) -> None:
-    """A message with an id is handled again, which only sends its reply. One without an id would create a second job, so it is not."""
+    """A message with an id is handled again to send its reply, because its id prevents a second job.
+
+    A message without an id would create a second job, so it is not handled again.
+    """
     message = Message(body=b"{}", message_id=message_id, reply_to="a queue")
     delivery = Delivery(message=message, exchange="", routing_key="submit.default", redelivered=False, attempt=1)
     handled = await AcceptedSubmissions(BrokerWithoutReplies()).handle(delivery)

@@ -14,11 +14,13 @@ BODIES = st.lists(st.sampled_from([b"\n", b"\r\n", b" ", b"{}", b"12345678", b"1
 
 
 def read_lines(*chunks: bytes) -> Sequence[Line]:
+    """Return the lines of a body that arrives in chunks."""
     reader = LineReader(max_bytes=MAX_BYTES)
     return [line for chunk in chunks for line in reader.feed(chunk)] + [*reader.finish()]
 
 
 def split(body: bytes, cuts: list[int]) -> list[bytes]:
+    """Return the body in chunks, cut at these offsets."""
     bounds = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
     return [body[start:end] for start, end in pairwise(bounds)]
 
@@ -45,12 +47,12 @@ def test_lines_do_not_depend_on_the_chunks(body: bytes, cuts: list[int]) -> None
     ],
 )
 def test_blank_lines_are_counted_and_long_lines_have_no_data(body: bytes, lines: list[Line]) -> None:
-    """A line has its number and its data without white space. A line that is too long has none."""
+    """A line has its number and its data without white space around it. A blank line is only counted, and a long line has no data."""
     assert read_lines(body) == lines
 
 
 def test_a_long_line_is_not_kept() -> None:
-    """A line that is too long is not in memory while it arrives."""
+    """The data of a line that is too long is discarded while it arrives."""
     reader = LineReader(max_bytes=MAX_BYTES)
     for _ in range(1000):
         assert not reader.feed(b"x" * 100)
