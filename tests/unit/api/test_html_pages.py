@@ -14,7 +14,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     [(BROWSER, True), ("*/*", False), ("", False), ("application/json, text/html", False), ("text/html;q=0", False)],
 )
 def test_browsers_are_known_by_what_they_accept(accept: str, is_browser: bool) -> None:
-    """A client is a browser if it accepts HTML with the highest weight and names it first."""
+    """A client is a browser if it names HTML, but not JSON, as acceptable."""
     assert html.accepts_html(accept) is is_browser
 
 

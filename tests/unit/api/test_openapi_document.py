@@ -22,11 +22,14 @@ pytestmark = pytest.mark.exhaustive
 
 
 class Thing(BaseModel):
+    """A body with a required and an optional member."""
+
     name: str
     size: int | None = None
 
 
 async def handler(_: Call) -> Response:
+    """Return an empty response. The handlers of described routes are never called."""
     return Response()
 
 
@@ -36,14 +39,14 @@ def describe_route(route: Route) -> Any:
     return methods[route.method.lower()]
 
 
-#: Reads of single objects of alerting, of which none exists.
+#: Reads of single objects of alerting, which always respond with 404, because alerting is not supported.
 NEVER_FOUND = {"getAlertingProvisioning", "getAlertingRuler", "getAlertingAlertmanager"}
 
 
 def test_the_document_of_everything_that_is_served_is_valid() -> None:
-    """The document is valid OpenAPI 3.1, with resolved references, declared parameters and unique ids.
+    """The document is valid OpenAPI 3.1 and describes each route once.
 
-    Each operation may succeed, except those that return 410, and those of features that do not exist (501).
+    Each operation may succeed, except those that return 410, and those of features that do not exist (404 or 501).
     """
     complete = openapi_document(routes(), version="1.2.3")
     assert list(OpenAPIV31SpecValidator(complete).iter_errors()) == []
@@ -56,14 +59,14 @@ def test_the_document_of_everything_that_is_served_is_valid() -> None:
 
 
 def test_the_pages_are_complete_and_small() -> None:
-    """The overview has every operation, and each group's page its own with their schemas; none exceeds 200 kB."""
+    """The overview has the path of every operation and some examples for curl. No page exceeds 200 kB, and no link is broken."""
     complete = described_api(routes(), version="1.2.3")
     index = docs_page.index_page(complete)
     assert all(f"<code>{path}</code>" in index.decode() for path in complete["paths"])
     pages = {slug: docs_page.group_page(complete, name) for slug, name in docs_page.groups_of(complete).items()}
     assert max(map(len, (index, *pages.values()))) < 200_000
-    for link in re.findall(r'href="docs/([^"#]+)#([^"]+)"', index.decode()):
-        assert f'id="{link[1]}"' in pages[link[0]].decode()
+    for linked_page, target in re.findall(r'href="docs/([^"#]+)#([^"]+)"', index.decode()):
+        assert f'id="{target}"' in pages[linked_page].decode()
     for slug, page in pages.items():
         targets = set(re.findall(r'id="([^"]+)"', page.decode()))
         assert set(re.findall(r'href="#([^"]+)"', page.decode())) <= targets, slug
@@ -71,7 +74,10 @@ def test_the_pages_are_complete_and_small() -> None:
 
 
 def test_errors_follow_from_the_route() -> None:
-    """Errors that follow from the permission, the method or the failure message of a route need not be declared."""
+    """Errors that follow from the permission, the method or the failure message of a route are described without a declaration.
+
+    Their schema is that of the API to which the path belongs.
+    """
     permission = Permission("things:read")
     operation = Operation("x", "X", responses={200: list[Thing]}, errors=(404,))
     responses = describe_route(Route("GET", "/api/things", handler, permission, operation))["responses"]
@@ -92,7 +98,7 @@ def test_errors_follow_from_the_route() -> None:
 
 
 def test_a_route_describes_its_permission() -> None:
-    """Public operations need no credentials, others either scheme. An operation may accept passwords only."""
+    """Public operations need no credentials, and others accept Basic or Bearer. An operation may accept Basic only."""
     assert describe_route(Route("GET", "/api/x", handler, PUBLIC, Operation("x", "X")))["security"] == []
     guarded = describe_route(Route("GET", "/api/x", handler, Permission("x:read", "x:id:1"), Operation("x", "X", deprecated=True)))
     assert guarded["security"] == [{"basicAuth": []}, {"bearerAuth": []}]
@@ -102,7 +108,7 @@ def test_a_route_describes_its_permission() -> None:
 
 
 def test_parameters_have_their_types() -> None:
-    """Path parameters come from the template; the operation gives the types of those that are not texts."""
+    """Path parameters are those of the template, and parameters are strings unless the operation gives another type."""
     operation = Operation("x", "X", query={"all": "all of them"}, parameters={"id": int, "all": bool})
     assert describe_route(Route("GET", "/api/x/{id}/{name:rest}", handler, PUBLIC, operation))["parameters"] == [
         {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "format": "int64"}},
@@ -115,7 +121,7 @@ def test_parameters_have_their_types() -> None:
 
 
 def test_bodies_are_described_by_their_models() -> None:
-    """Each model is a component; other media types and bodies of any content are described as such."""
+    """Each model is a component. A body without a model has its media type and any content; None is no body."""
     operation = Operation("x", "X", request=Thing, responses={200: list[Thing], 201: Content(None, ("text/csv",)), 204: None})
     complete = openapi_document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")
     post = complete["paths"]["/api/x"]["post"]
@@ -127,6 +133,8 @@ def test_bodies_are_described_by_their_models() -> None:
 
 
 class Reading(ApiModel):
+    """A model whose serializer writes an empty unit as null."""
+
     value: int | None = None
     unit: Annotated[str, PlainSerializer(lambda unit: unit or None, str | None)] = ""
 
@@ -142,7 +150,7 @@ def test_null_is_described_where_it_is_written() -> None:
 
 
 class Switch(ApiModel):
-    """Model of a request and a response."""
+    """Model of a request, and as part of ``Lamp`` of a response."""
 
     is_on: bool = False
 
@@ -163,12 +171,13 @@ def test_members_with_defaults_are_required_in_responses_only() -> None:
     assert schemas["Lamp"]["required"] == ["isBroken", "colors", "switch"]
     assert "required" not in schemas["Switch"]
     assert set(Lamp().model_dump(by_alias=True, exclude_none=True)) == set(schemas["Lamp"]["required"])
+    # Internal marks, by which requests and responses are distinguished, are removed.
     assert "x-" not in str(schemas["Lamp"])
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a & b", '"quoted" text'])
 def test_the_pages_show_texts_as_they_are(text: str) -> None:
-    """No text of an operation becomes markup. The page has one script, permitted by its policy, and loads nothing."""
+    """No text of an operation becomes markup. The overview has one script, which its policy permits, and no page loads anything."""
     operation = Operation("x", text, tag=text, description=text, query={"q": text})
     complete = openapi_document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
     index, group = docs_page.index_page(complete).decode(), docs_page.group_page(complete, text).decode()

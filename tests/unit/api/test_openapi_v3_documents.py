@@ -1,4 +1,4 @@
-"""OpenAPI documents for Kubernetes clients: those of an invented kind, and OpenAPI 3.0 for all."""
+"""OpenAPI documents for Kubernetes clients: details with an invented kind, and validity for all kinds."""
 
 from typing import Any, cast
 
@@ -37,6 +37,8 @@ class Part(ApiModel):
 
 
 class GadgetSpec(ApiModel):
+    """A spec with one member of each type that is described in a way of its own."""
+
     size: Integer32 = Field(description="In inches")
     count: int | None = None
     action: Action | None = None
@@ -47,12 +49,15 @@ class GadgetSpec(ApiModel):
 
 
 class PartList(ApiModel):
+    """The response of a subresource."""
+
     kind: str
     api_version: str
     metadata: dict[str, Any]
     items: list[Part]
 
 
+# Any model serves as status, and one permission for all verbs.
 GADGET = Kind(
     group=GROUP,
     versions=(VERSION,),
@@ -82,12 +87,16 @@ def document_of(*kinds: Kind) -> Any:
 
 @pytest.fixture(scope="module")
 def described() -> Any:
+    """Return the description of all routes of a gateway in OpenAPI 3.0."""
     return openapi_30(described_api(routes(), version="1.2.3"))
 
 
 @pytest.mark.parametrize(("group", "version"), GROUPS_AND_VERSIONS, ids="/".join)
 def test_every_document_is_openapi_3_0(described: Any, group: str, version: str) -> None:
-    """Keywords of later versions, which Kubernetes' parsers reject, do not occur; references have no siblings."""
+    """The document of each group and version is valid, without keywords of later versions, which Kubernetes' parsers reject.
+
+    An object with a reference has no other member.
+    """
     complete = orjson.loads(orjson.dumps(openapi_documents.document(described, KINDS, group, version)))
     assert list(OpenAPIV30SpecValidator(complete).iter_errors()) == []
     assert complete["openapi"] == "3.0.0"
@@ -96,6 +105,7 @@ def test_every_document_is_openapi_3_0(described: Any, group: str, version: str)
         assert not isinstance(node.get("type"), list)
         assert node.get("type") != "null"
         assert "$ref" not in node or len(node) == 1
+        # In OpenAPI 3.0 exclusive bounds are booleans, and in later versions numbers.
         assert not any(
             isinstance(node.get(word, False), int) and not isinstance(node.get(word, False), bool)
             for word in ("exclusiveMinimum", "exclusiveMaximum")
@@ -159,7 +169,7 @@ def test_a_kind_without_a_model_is_open() -> None:
 
 
 def test_subresources_have_extensions(described: Any) -> None:
-    """An operation has Kubernetes' verb and the kind of its response; other paths are included too."""
+    """Operations of subresources have the extension with the kind of their response. Paths without a kind are included too."""
     complete = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")
     root = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}"
     paths, schemas = complete["paths"], complete["components"]["schemas"]
@@ -185,7 +195,7 @@ def test_kubectl_can_explain_every_property(described: Any) -> None:
 
 
 def test_the_complete_description_is_also_swagger_2_0(described: Any) -> None:
-    """The document is valid and has every path; a kind of several versions is marked in each."""
+    """The document in Swagger 2.0 is valid and has every path. The schema of a kind names all versions of the kind."""
     complete = orjson.loads(orjson.dumps(swagger_20(openapi_documents.complete_document(described, KINDS))))
     assert list(OpenAPIV2SpecValidator(complete).iter_errors()) == []
     assert set(complete["paths"]) == set(described["paths"])
@@ -224,7 +234,7 @@ def test_operations_name_their_actions() -> None:
 
 
 def test_strategic_merge_is_hidden_from_kubectl() -> None:
-    """With strategic merge kubectl would send directives to merge lists; without it, it sends merge patches."""
+    """Strategic merge is not described, so that kubectl sends merge patches instead of directives that merge lists."""
     patch = document_of(GADGET)["paths"][ITEM]["patch"]
     assert set(patch["requestBody"]["content"]) == {
         "application/json-patch+json",
@@ -234,14 +244,14 @@ def test_strategic_merge_is_hidden_from_kubectl() -> None:
 
 
 def test_a_job_is_accepted() -> None:
-    """A create of an object in the storage of jobs returns 202."""
+    """The creation of an object that is stored as a job is described with 202 instead of 201."""
     job = Kind(GROUP, (VERSION,), "Chore", "chores", "chore", frozenset({"create"}), {"create": "c"}, storage=Storage.JOBS)
     (path,) = document_of(job)["paths"].values()
     assert {"201", "202"} & set(path["post"]["responses"]) == {"202"}
 
 
 def test_a_member_that_is_inferred_is_not_required(described: Any) -> None:
-    """The action is optional, because the options imply it; clients that validate by the document may omit it."""
+    """The action of a job is optional, because its options imply the action. Clients that validate by the document may omit it."""
     schemas = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")["components"]["schemas"]
     assert schemas["JobSpec"]["required"] == ["repository"]
     assert "action" in schemas["JobSpec"]["properties"]

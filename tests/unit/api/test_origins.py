@@ -22,6 +22,7 @@ FIREFOX_OF_2018 = "Mozilla/5.0 (X11; Linux x86_64; rv:60.0) Gecko/20100101 Firef
 
 
 async def respond(_: Call) -> Response:
+    """Return a fixed response."""
     return json_response({"done": True})
 
 
@@ -30,6 +31,7 @@ PROXIED = {"public_url": "https://dash.example.com", "trusted_hosts": "gateway,*
 
 
 async def send_request(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
+    """Return the status of a request. ``SELF`` in the value of a header becomes the gateway's host and port."""
     gateway: Gateway = await serve(ROUTES, origins=OriginPolicy.from_settings(load(**settings)))
     own_host = f"127.0.0.1:{gateway.port}"
     actual_headers = {name: value.replace("SELF", own_host) for name, value in headers.items()}
@@ -60,7 +62,10 @@ async def send_request(serve: Serve, method: str, headers: Mapping[str, str], **
     ],
 )
 async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method: str, headers: dict[str, str], status: int) -> None:
-    """Programs send neither an origin nor a site; a browser always sends one, names itself, or both."""
+    """Programs and pages of this server may change objects; pages of other sites and forms may not.
+
+    A program sends neither Origin nor Sec-Fetch-Site. A browser sends one of them, or an old browser is known by its User-Agent.
+    """
     assert await send_request(serve, method, {"Content-Type": JSON, "User-Agent": "client", **headers}) == status
 
 
@@ -87,7 +92,10 @@ async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method:
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_an_untrusted_host_name_is_refused(serve: Serve, method: str, host: str, origin: str | None, status: int) -> None:
-    """An attacker can let an unlisted name point to this server (DNS rebinding), and could then read responses."""
+    """A request is refused if its Host is neither an address nor a trusted name.
+
+    An attacker could let any name point to this server (DNS rebinding), and then read responses.
+    """
     headers = {"Host": host, "Content-Type": JSON} | ({} if origin is None else {"Origin": origin})
     # Reads need no trusted origin, because browsers do not show their responses to other origins.
     expected = 200 if method == "GET" and origin == "http://dash.example.com" else status
@@ -95,7 +103,7 @@ async def test_an_untrusted_host_name_is_refused(serve: Serve, method: str, host
 
 
 async def test_every_host_name_is_trusted_with_a_star(serve: Serve) -> None:
-    """The setting ``*`` leaves the check to a proxy."""
+    """With the setting ``*`` every host name is trusted, which leaves the check to a proxy."""
     assert await send_request(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
 
 

@@ -21,21 +21,25 @@ from dashwright.common.settings import Settings, SettingsError, load
 from .conftest import Serve
 
 NOW = datetime.now(UTC)
+# Optional checks of clients: by RFC 5280, and of chains that end with any trusted certificate.
 STRICT = ssl.VERIFY_X509_STRICT
 PARTIAL = ssl.VERIFY_X509_PARTIAL_CHAIN
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Return settings for a self-signed certificate, without a file ``.env`` in the current directory."""
     monkeypatch.chdir(tmp_path)
     return load(tls="self-signed", data_dir=tmp_path / "data")
 
 
 def _key_and_certificate(settings: Settings) -> bytes:
+    """Return the content of the file with key and certificate."""
     return (settings.data_dir / "tls" / tls.PAIR_FILE).read_bytes()
 
 
 async def respond(_: Call) -> Response:
+    """Return an empty object."""
     return Response(200, b"{}")
 
 
@@ -56,7 +60,7 @@ async def test_clients_that_trust_the_certificate_are_served(serve: Serve, setti
 async def test_certificates_signed_with_the_gateways_key_are_refused(
     serve: Serve, settings: Settings, tmp_path: Path, flags: ssl.VerifyFlags
 ) -> None:
-    """Clients refuse a certificate that is signed with the gateway's key."""
+    """Clients that trust the gateway's certificate refuse another certificate that is signed with the gateway's key."""
     tls.server_context(settings, NOW)
     authority, forged = _key_and_certificate(settings), tmp_path / "forged.pem"
     forged.write_bytes(_certificate_signed_with(authority) + authority)
@@ -94,7 +98,7 @@ def test_only_the_owner_may_read_the_key(settings: Settings) -> None:
 
 
 def test_the_certificate_is_created_once(settings: Settings) -> None:
-    """A second start uses the same certificate."""
+    """A later start uses the same certificate, even 700 of its 825 days later."""
     tls.server_context(settings, NOW)
     first = _key_and_certificate(settings)
     tls.server_context(settings, NOW + timedelta(days=700))
@@ -102,7 +106,7 @@ def test_the_certificate_is_created_once(settings: Settings) -> None:
 
 
 def test_a_certificate_that_expires_soon_is_replaced(settings: Settings) -> None:
-    """A start in the last thirty of the 825 days of a certificate creates a new one."""
+    """A start in the last 30 of the 825 days of a certificate creates a new one."""
     tls.server_context(settings, NOW)
     first = _key_and_certificate(settings)
     tls.server_context(settings, NOW + timedelta(days=796))
@@ -118,7 +122,7 @@ def test_a_certificate_for_another_name_is_replaced(settings: Settings) -> None:
 
 
 def test_a_certificate_authority_is_replaced(settings: Settings) -> None:
-    """An older certificate that may sign others is replaced."""
+    """A certificate of an earlier version, which may sign others, is replaced."""
     tls.server_context(settings, NOW)
     path = settings.data_dir / "tls" / tls.PAIR_FILE
     key = serialization.load_pem_private_key(path.read_bytes(), None)
@@ -137,7 +141,7 @@ def test_a_certificate_authority_is_replaced(settings: Settings) -> None:
 
 
 def test_a_damaged_certificate_is_an_error(settings: Settings) -> None:
-    """A damaged file stops the start with the folder and what to do."""
+    """A damaged certificate file stops the start with an error."""
     tls.server_context(settings, NOW)
     (settings.data_dir / "tls" / tls.PAIR_FILE).write_text("no certificate")
     with pytest.raises(SettingsError, match="neither used nor created"):
@@ -145,7 +149,7 @@ def test_a_damaged_certificate_is_an_error(settings: Settings) -> None:
 
 
 def test_tls_is_disabled_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gateway uses plain HTTP by default; the settings for TLS exclude each other."""
+    """The gateway uses plain HTTP by default. The settings for a self-signed certificate and for certificate files exclude each other."""
     monkeypatch.chdir(tmp_path)
     assert tls.server_context(load(), NOW) is None
     with pytest.raises(SettingsError, match="exclude one another"):

@@ -8,13 +8,17 @@ from multidict import MultiDict
 from dashwright.api.pictures.page_controls import kept_parameters, link_of, page_controls, picture_parameters
 from dashwright.common.models.dashboard_outline import DashboardOutline, OutlineLink, OutlineVariable
 
+# Milliseconds. The range of the outline is 2 January 1970.
 DAY = 86_400_000
 VARIABLES = [OutlineVariable(name="host", label="Host", kind="custom", values=["a", "b"])]
 OUTLINE = DashboardOutline(title="T", from_="now-6h", to="now", start=DAY, end=2 * DAY, timezone="UTC", refresh="1m", variables=VARIABLES)
 
 
 def test_quick_ranges_keep_everything_but_the_time() -> None:
-    """The current range is marked, and the page of a panel keeps its panel."""
+    """Links of quick ranges replace the time and keep the panel, the theme and the variables, but no unknown parameter.
+
+    The current range is marked.
+    """
     query = MultiDict([("from", "x"), ("var-host", "a"), ("var-host", "b"), ("theme", "dark"), ("panelId", "3"), ("evil", "1")])
     times = page_controls("/d/u", query, OUTLINE).times
     assert times is not None
@@ -36,14 +40,17 @@ def test_quick_ranges_keep_everything_but_the_time() -> None:
     ],
 )
 def test_the_current_range_is_legible(start: str, end: str, expected: str) -> None:
-    """Milliseconds since 1970 are shown as a date and a time."""
+    """The text of the range is its name, or its start and end. Milliseconds since 1970 are shown as a date and a time."""
     times = page_controls("/d/u", MultiDict(), OUTLINE.model_copy(update={"from_": start, "to": end})).times
     assert times is not None
     assert times.text == expected
 
 
 def test_moves_are_absolute_and_bounded() -> None:
-    """The buttons move the range by half of its length, or double its length. A range beyond the years of the calendar causes no error."""
+    """The links have absolute times: they move the range by half of its length, or double its length.
+
+    A range beyond the years of the calendar causes no error.
+    """
     times = page_controls("/d/u", MultiDict(), OUTLINE).times
     assert times is not None
     moves = {link.text: dict(parse_qsl(urlsplit(link.address).query)) for link in times.moves}
@@ -72,7 +79,10 @@ def test_the_refresh_interval_is_bounded(query: dict[str, str], text: str, secon
 
 
 def test_parameters_without_a_control_are_kept() -> None:
-    """Unknown parameters are dropped, and pictures have only the parameters that change them."""
+    """Known parameters without a control are hidden inputs of the form. Links drop unknown parameters.
+
+    Pictures have only the parameters that change them.
+    """
     query = MultiDict([("var-host", "a"), ("var-secret", "s"), ("tz", "UTC"), ("from", "f"), ("refresh", "5s"), ("other", "o")])
     assert page_controls("/d/u", query, OUTLINE).hidden == [("var-secret", "s"), ("tz", "UTC")]
     assert [name for name, _ in kept_parameters(query)] == ["var-host", "var-secret", "tz", "from", "refresh"]
@@ -84,11 +94,13 @@ def test_parameters_without_a_control_are_kept() -> None:
     ["javascript:alert(1)", " javascript:alert(1)", "JaVa\tscript:alert(1)", "data:text/html,x", "vbscript:x", "", "/a\nb", "//\x00"],
 )
 def test_addresses_that_run_code_are_not_linked(address: str) -> None:
+    """Addresses of schemes that run code, empty ones, and those with control characters have no link."""
     assert link_of(OutlineLink(title="T", url=address), MultiDict(), OUTLINE) is None
 
 
 @pytest.mark.parametrize("address", ["https://example.com/x", "/d/other", "?tab=2", "d/other", "mailto:a@example.com"])
 def test_links_have_the_time_and_the_variables_on_request(address: str) -> None:
+    """A link has its address, which is also its text if it has no title. Its options add the time, and the variables of URL and page."""
     link_without_options = link_of(OutlineLink(title="", url=address), MultiDict(), OUTLINE)
     assert link_without_options is not None
     assert link_without_options.address == link_without_options.text == (f"/{address}" if address.startswith("d/") else address)

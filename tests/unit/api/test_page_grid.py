@@ -12,10 +12,12 @@ ADDRESS = PictureAddress(dashboard_path("u/<1>"), [("var-host", "all"), ("from",
 
 
 def panel(id_: int, *, columns: int = 12, rows: int = 8, variables: dict[str, list[str]] | None = None) -> OutlinePanel:
+    """Return a panel in the fourth row. The variables are those of a copy of a repeated panel."""
     return OutlinePanel(id=id_, title="T", type="stat", x=0, y=3, width=columns, height=rows, variables=variables or {})
 
 
 def grid(*panels: OutlinePanel, theme: str = "") -> Grid:
+    """Return the grid of a page with one section of panels."""
     outline = DashboardOutline(
         title="T", from_="now-6h", to="now", start=0, end=1, timezone="UTC", sections=[OutlineSection(panels=list(panels))]
     )
@@ -23,6 +25,7 @@ def grid(*panels: OutlinePanel, theme: str = "") -> Grid:
 
 
 def test_the_style_has_only_positions() -> None:
+    """The style sheet of a page has the grid areas of the panels on wide screens, numbered in their order."""
     assert grid(panel(4), panel(5, columns=24, rows=1)).style == (
         "@media (min-width: 701px){#panel-1{grid-area:4/1/span 8/span 12}#panel-2{grid-area:4/1/span 1/span 24}}"
     )
@@ -30,7 +33,10 @@ def test_the_style_has_only_positions() -> None:
 
 
 def test_pictures_have_the_theme_of_the_reader_or_of_the_page() -> None:
-    """A page without a theme has pictures for readers of dark and of light pages. The last picture matches every screen."""
+    """A page without a theme has pictures for browsers with a dark and with a light scheme, each for three widths of the screen.
+
+    The last picture matches every browser. A page with a theme has only pictures of this theme.
+    """
     (panel_picture,) = grid(panel(4)).sections[0].panels
     assert [source.media for source in panel_picture.sources] == [
         "(max-width: 700px) and (prefers-color-scheme: dark)",
@@ -47,7 +53,8 @@ def test_pictures_have_the_theme_of_the_reader_or_of_the_page() -> None:
 
 @pytest.mark.parametrize(("columns", "rows"), [(1, 1), (2, 2), (24, 1), (24, 200), (1, 200)])
 def test_every_picture_can_be_drawn(columns: int, rows: int) -> None:
-    """Small panels have larger pictures, since a picture has a minimum size."""
+    """The pictures of the smallest and largest panels have a permitted size."""
+    # The validation of the options raises an error for a size out of bounds.
     for panel_picture in (*grid(panel(4, columns=columns, rows=rows)).sections[0].panels, panel_alone(panel(4), ADDRESS)):
         for source in panel_picture.sources:
             PictureOptions(panel=4, width=source.width, height=source.height)

@@ -21,8 +21,11 @@ class FakeWorker:
     """A worker that reports a fault in each panel whose title is ``bad``, when the test permits a response."""
 
     client: PanelValidationClient
+    #: The panels of each request, by the first nine characters of their titles.
     requests: list[list[str]] = field(default_factory=list)
+    #: Released by each request that arrives.
     arrived: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+    #: Acquired before each response.
     may_respond: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     is_previous_version: bool = False
 
@@ -48,6 +51,7 @@ class FakeWorker:
 
 @pytest.fixture
 async def worker() -> AsyncIterator[FakeWorker]:
+    """Yield a worker that is connected to a broker."""
     broker, signer = MemoryBroker(), Signer("of tests only")
     await broker.start()
     client = RpcClient(broker, signer)
@@ -62,7 +66,7 @@ async def worker() -> AsyncIterator[FakeWorker]:
 
 
 async def test_panels_that_arrive_during_a_validation_share_the_next_request(worker: FakeWorker) -> None:
-    """An organization has one request at a time, with each distinct panel once, and each caller gets the faults of its own panel."""
+    """An organization has one request at a time, with each distinct panel once. Each caller receives the faults of its own panel."""
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(worker.check_panel("first"))
         await worker.arrived.acquire()
@@ -77,7 +81,7 @@ async def test_panels_that_arrive_during_a_validation_share_the_next_request(wor
 
 
 async def test_a_large_panel_has_a_request_of_its_own(worker: FakeWorker) -> None:
-    """A panel of more than 16 KiB waits for no other panel, and no other panel waits for it."""
+    """A panel of more than 16 KiB has its own request, which is sent concurrently with that of the small panels."""
     async with asyncio.TaskGroup() as tasks:
         for title in ("first", "large" + "!" * 17_000, "good"):
             tasks.create_task(worker.check_panel(title))

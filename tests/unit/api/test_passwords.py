@@ -27,7 +27,7 @@ async def test_a_hash_of_an_imported_database_verifies_with_its_salt(passwords: 
 
 
 async def test_an_invalid_hash_matches_no_password(passwords: Passwords) -> None:
-    """No password matches an empty or broken hash, nor the dummy hash of a missing account."""
+    """No password matches a missing, empty or broken hash, not even the password of the dummy hash."""
     for stored in (None, "", "admin", "$argon2id$broken", "a" * 100):
         for password in ("", "admin", "no account has this password"):
             assert not await passwords.verify(stored, password, salt=SALT)
@@ -47,6 +47,8 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
     calls: list[str] = []
 
     def count_calls(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        """Return a function that records its name at each call."""
+
         def run(*arguments: object) -> object:
             calls.append(name)
             return function(*arguments)
@@ -72,10 +74,12 @@ async def test_concurrent_checks_are_bounded_and_leave_slots_for_clients_without
     threads = BoundedThreads("passwords", threads=1, max_pending=8)
 
     async def start_checks(count: int, *, is_suspect: bool) -> list[asyncio.Task[bool]]:
+        """Return running or waiting checks, which end after the release."""
         tasks = [asyncio.create_task(threads.run(lambda: release.wait(5), is_suspect=is_suspect)) for _ in range(count)]
         await asyncio.sleep(0)
         return tasks
 
+    # Two of eight slots are a quarter.
     checks = await start_checks(2, is_suspect=True)
     with pytest.raises(TooManyRequests):
         await threads.run(lambda: True, is_suspect=True)

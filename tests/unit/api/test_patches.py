@@ -12,6 +12,7 @@ from dashwright.api.resources.writing.patches import MAX_OPERATIONS, MAX_SHIFTED
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 from dashwright.common.json_documents import read_json
 
+# Members and pointers with the characters that pointers escape, and with numbers that are indexes of lists.
 TREES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab~/$", max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "a/b", "~", "0"]), inner, max_size=3),
@@ -143,24 +144,25 @@ def test_a_patch_that_cannot_be_applied_is_invalid(operation: Any) -> None:
     ids=str,
 )
 def test_invalid_json_patches_are_refused(operations: Any) -> None:
-    """The error of an invalid JSON patch names the operation and its missing or invalid member."""
+    """A JSON patch is refused if it is not a list of operations, or if a member of an operation is missing or invalid."""
     with pytest.raises(BadRequest):
         json_patch({"a": 1}, operations)
 
 
 def test_the_operation_test_compares_long_numbers_exactly() -> None:
-    """The operation ``test`` compares numbers by value, beyond the precision of floats."""
+    """The operation ``test`` compares numbers by their exact value, which floats of 64 bits would round."""
     tree = read_json('{"a":12345678901234567890}')
     operations = read_json('[{"op":"test","path":"/a","value":12345678901234567891}]')
     with pytest.raises(Invalid):
         json_patch(tree, operations)
+    # A number in another notation is equal.
     assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.234567890123456789e19}]')) is tree
     tree = read_json('{"a":1234567890123450000}')
     assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.23456789012345e18}]')) is tree
 
 
 def test_the_size_of_a_patched_object_is_limited() -> None:
-    """Repeated copies of the whole object double its size each time. The size and the number of operations are limited."""
+    """The size of a patched object and the number of operations are limited, because each copy of the whole object doubles its size."""
     doubling = [{"op": "copy", "from": "", "path": f"/{index}"} for index in range(64)]
     with pytest.raises(TooLarge):
         json_patch({"a": "x" * 100}, doubling)
@@ -181,6 +183,7 @@ def test_operations_that_shift_many_items_are_limited(shifting_operations: Any) 
     """Operations at the head of a list move all its items, so their number is limited for long lists."""
     size = 100_000
     tree = {"l": [0] * size, "k": [1, 2, [0] * size]}
+    # Each pair of operations shifts the long list twice.
     repetitions = MAX_SHIFTED_ITEMS // size // 2
     assert json_patch(tree, shifting_operations * (repetitions - 1)) is tree
     with pytest.raises(TooLarge, match="long lists"):
@@ -194,14 +197,14 @@ def test_many_items_may_be_appended_to_a_long_list() -> None:
 
 
 def test_a_patch_that_nests_without_end_is_refused() -> None:
-    """Operations that together nest too deep are refused, although each alone is permitted."""
+    """Operations that together nest too deep are refused, although each of them is permitted."""
     operations = [operation for _ in range(2000) for operation in nesting_operations()]
     with pytest.raises((BadRequest, Invalid, TooLarge)):
         json_patch({"a": {}}, operations)
 
 
 def nesting_operations() -> list[dict[str, Any]]:
-    """Return operations that move the document one level deeper, and read it."""
+    """Return operations that nest the value of ``a`` one level deeper, and copy it."""
     return [
         {"op": "move", "from": "/a", "path": "/b"},
         {"op": "add", "path": "/a", "value": {}},

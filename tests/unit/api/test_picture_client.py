@@ -15,7 +15,7 @@ from dashwright.common.models.query_context import QueryContext
 
 
 class SlowService:
-    """A service that does not respond until a test permits it."""
+    """A service of pictures that does not respond until a test permits it. It is its own RPC client and response."""
 
     def __init__(self) -> None:
         self.may_respond = asyncio.Event()
@@ -45,6 +45,7 @@ async def test_an_organization_leaves_slots_for_others() -> None:
         pictures = [group.create_task(render(1)) for _ in range(33)]
         await asyncio.sleep(0)
         assert slow.calls == 3
+        # The 34th picture of the organization is refused; another organization has slots of its own.
         with pytest.raises(TooManyRequests):
             await render(1)
         pictures.append(group.create_task(render(2)))

@@ -27,7 +27,7 @@ class CheckoutOfDashboards:
 
 @pytest.mark.parametrize(("length", "in_thread"), [(10, False), (THREAD_MIN_BYTES, True)])
 async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bytes of a dashboard decide whether it is encoded in a thread, not the number of its members."""
+    """A dashboard is encoded in a thread if it has many bytes, even in few members."""
     in_threads: list[bool] = []
 
     def encode(tree: Any) -> bytes:

@@ -15,15 +15,18 @@ async def pass_check() -> None:
 
 
 async def fail() -> None:
+    """Raise an error whose message contains a password."""
     raise ConnectionError("postgresql://admin:hunter2@db is away")
 
 
 async def hang() -> None:
+    """Never return."""
     await asyncio.Event().wait()
 
 
 @pytest.fixture
 async def probes() -> Probes:
+    """Return probes of a process that is alive, but whose database fails and whose broker does not respond in time."""
     probes = Probes(timeout_seconds=0.02)
     probes.add("loop", pass_check, is_liveness=True)
     probes.add("database", fail)
@@ -32,7 +35,7 @@ async def probes() -> Probes:
 
 
 async def test_a_failing_check_is_named_and_its_reason_is_logged(probes: Probes) -> None:
-    """A failing or silent check is named in the response; its reason may contain addresses and is only logged."""
+    """A check that fails or does not respond is named in the response. Its reason may contain secrets, so it is only logged."""
     with capture_logs() as lines:
         report = await probes.check_readiness()
     assert report.status == 503
@@ -43,13 +46,14 @@ async def test_a_failing_check_is_named_and_its_reason_is_logged(probes: Probes)
 
 
 async def test_a_process_without_its_database_is_alive(probes: Probes) -> None:
-    """Only checks of the process itself are part of the liveness probe, which causes restarts."""
+    """Without its database, a process is alive: the liveness probe, which causes restarts, has only checks of the process itself."""
     report = await probes.check_liveness()
     assert (report.status, report.body(), report.body(verbose=True)) == (200, "ok", "[+]ping ok\n[+]loop ok\nlivez check passed\n")
 
 
 @pytest.fixture
 async def client(probes: Probes) -> AsyncIterator[ClientSession]:
+    """Yield a client of a server of these probes."""
     server = ProbeServer(probes)
     port = await server.start()
     async with ClientSession(f"http://127.0.0.1:{port}", cookie_jar=DummyCookieJar()) as client:

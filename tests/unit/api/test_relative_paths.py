@@ -10,6 +10,7 @@ from dashwright.api.domain.relative_paths import MAX_LENGTH, checked_relative_pa
 from dashwright.common.errors import BadRequest
 
 SERVER = "https://dashboards.example.com"
+# Parts from which paths to other servers could be made.
 PARTS = st.sampled_from(
     ["/", "\\", "//", "..", ".", ":", "@", "evil.example", "http", "https:", "javascript:", "\t", "\n", "%2f", "%5c", "?", "#", "ä"]
 )
@@ -27,7 +28,7 @@ PARTS = st.sampled_from(
     ],
 )
 def test_relative_paths_are_percent_encoded(path: str, expected: str) -> None:
-    """Percent-encoded characters are unchanged, and characters outside of ASCII are encoded."""
+    """Percent-encoded and ASCII characters of a relative path are unchanged, and other characters are encoded."""
     assert checked_relative_path(path) == expected
 
 

@@ -15,13 +15,14 @@ from dashwright.common.messaging.rpc import RpcClient
 
 @pytest.fixture
 def worker() -> RepositoryClient:
+    """Return a client of the repositories' workers without a database. The broker is never started."""
     broker = MemoryBroker()
     rpc = RpcClient(broker, SIGNER)
     return RepositoryClient(None, broker, rpc, RepositoryHealthClient(broker, rpc, Clock()))  # type: ignore[arg-type]
 
 
 async def test_a_change_continues_after_its_deadline(worker: RepositoryClient) -> None:
-    """The caller gets an error, and the change is recorded when it is done."""
+    """After its deadline, a caller receives an error, but the change continues until it is recorded."""
     may_end, recorded = asyncio.Event(), asyncio.Event()
 
     async def change() -> None:
@@ -29,6 +30,7 @@ async def test_a_change_continues_after_its_deadline(worker: RepositoryClient) -
         recorded.set()
 
     with pytest.raises(DeadlineExceeded, match="check if it was made"):
+        # The deadline is now.
         await worker.run_to_completion(change, deadline=asyncio.get_running_loop().time())
     may_end.set()
     async with asyncio.timeout(5):
@@ -36,7 +38,7 @@ async def test_a_change_continues_after_its_deadline(worker: RepositoryClient) -
 
 
 async def test_a_cancelled_caller_ends_no_change(worker: RepositoryClient) -> None:
-    """If a client disconnects during a commit, the commit and its audit record are still completed."""
+    """A cancelled caller does not cancel its change: after a client disconnects, the commit and its audit record are completed."""
     has_begun, may_end, recorded = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def change() -> None:

@@ -8,11 +8,12 @@ from dashwright.api.http.in_flight import Deadlines
 
 
 async def test_each_task_is_cancelled_at_its_deadline() -> None:
-    """Running tasks are cancelled in the order of their start. A cancelled task can continue normally."""
+    """Tasks that exceed the time limit are cancelled in the order of their start. A task that handles this is no longer cancelled."""
     deadlines = Deadlines(0.02)
     ended_names: list[str] = []
 
     async def work(name: str, wait: asyncio.Event) -> int:
+        """Wait within the time limit, and return the number of cancellations that are still requested."""
         task = asyncio.current_task()
         assert task is not None
         deadlines.begin(task)
@@ -35,11 +36,12 @@ async def test_each_task_is_cancelled_at_its_deadline() -> None:
 
 @pytest.mark.looptime
 async def test_a_deadline_that_is_restarted_is_later() -> None:
-    """A task that restarts its time limit outlasts one that began with it. An expired or ended limit is not restarted."""
+    """A task that restarts its time limit has a later deadline. An expired limit is not restarted."""
     deadlines = Deadlines(10)
     ended_at: list[float] = []
 
     async def work(restarts: int) -> None:
+        """Restart the limit of ten seconds every nine seconds, and then wait until it expires."""
         task = asyncio.current_task()
         assert task is not None
         deadlines.begin(task)

@@ -15,15 +15,18 @@ from dashwright.common.errors import TooManyRequests, Unavailable
 
 from .conftest import Gateway, Serve
 
+# Login and organization. The large body does not fit into the socket buffers, so it is unread while the client does not read.
 FIRST_OWNER, SECOND_OWNER, OWNER_IN_ORG_2 = ResponseOwner("ann", 1), ResponseOwner("ed", 1), ResponseOwner("vic", 2)
 LARGE_BODY = bytes(8 * 1024 * 1024)
 
 
 async def large(_: Call) -> Response:
+    """Return a large body."""
     return Response(200, LARGE_BODY, "application/octet-stream")
 
 
 async def small(_: Call) -> Response:
+    """Return a small body."""
     return Response(200, b"small", "text/plain")
 
 
@@ -31,7 +34,10 @@ ROUTES = [Route("GET", "/api/large", large, PUBLIC), Route("GET", "/api/small", 
 
 
 def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
-    """A caller over their share gets 429, others do not; all get 503 once the memory of the process is used up."""
+    """A caller may use a quarter of the budget, and an organization half; further responses to them are refused with 429.
+
+    Once the whole budget is used, responses to all callers are refused with 503.
+    """
     budget = ResponseBudget(800)
     with ExitStack() as stack:
         stack.enter_context(budget.reserve(FIRST_OWNER, 200))
@@ -58,6 +64,7 @@ def test_a_single_response_may_exceed_the_budget() -> None:
 
 def test_a_shared_body_counts_once() -> None:
     """A body that many responses share, such as a line of many watches, counts once."""
+    # Without sharing, two lines of 150 bytes already exceed the caller's share of 200.
     budget, line = ResponseBudget(800), bytes(150)
     with ExitStack() as stack:
         for _ in range(100):
@@ -80,7 +87,7 @@ async def request_slowly(gateway: Gateway, path: str) -> tuple[asyncio.StreamRea
 
 
 async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Serve) -> None:
-    """The refusal of a caller with a full share has the time to retry, and responses in flight are complete."""
+    """A caller with a full share is refused, with the time to retry, until the earlier response is read completely."""
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE_BODY), drain_seconds=2))
     reader, writer = await request_slowly(gateway, "/api/large")
     async with gateway.client.get("/api/large") as response:
@@ -99,6 +106,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(serve: Serve) -> None
     reader, writer = await request_slowly(gateway, "/api/large")
     async with asyncio.timeout(5):
         while True:
+            # This client is refused until the memory is free.
             async with gateway.client.get("/api/large") as response:
                 if response.status == 200:
                     break

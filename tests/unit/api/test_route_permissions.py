@@ -17,11 +17,12 @@ from dashwright.common.identity import Identity, Role
 from .conftest import Account, Accounts, Serve, basic
 
 ADMIN, VIEWER = {"Authorization": basic("ann", "pw")}, {"Authorization": basic("vic", "pw")}
+# The parameter of the path, and the message and message id of an invalid one.
 IN_PATH = OrganizationInPath("org_id", "orgId is invalid", "quota.bad-request")
 
 
 def set_caller(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the caller ``vic``, in any organization."""
+    """Set the identity of the login ``vic``, whatever organization a request selects."""
     account = Account(accounts.hashes["vic"], identity=identity)
 
     async def find(login: str, org_id: int | None) -> Account:
@@ -31,6 +32,7 @@ def set_caller(identity: Identity, accounts: Accounts, monkeypatch: pytest.Monke
 
 
 async def report_view(call: Call) -> Response:
+    """Return the caller's current organization, and the organization and role that the permission was checked with."""
     return json_response(
         {"current": call.identity.org_id, "evaluated": call.authorized_identity.org_id, "role": call.authorized_identity.role}
     )
@@ -86,9 +88,9 @@ def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) ->
 async def test_a_permission_is_checked_in_the_organization_of_the_route(
     serve: Serve, path: str, credentials: Any, status: int, body: Any
 ) -> None:
-    """Missing credentials are reported before an invalid organization, and this before a missing permission.
+    """Missing credentials are reported before an invalid organization, and an invalid organization before a missing permission.
 
-    The role in the path's organization counts, and no response reveals which organizations exist.
+    The role in the organization of the path counts. The response does not reveal whether this organization exists.
     """
     gateway = await serve(
         [
@@ -132,7 +134,7 @@ def test_an_organization_of_the_path_must_be_in_the_path(scope: OrganizationInPa
 
 
 async def test_flags_and_numbers_of_the_query_are_read(serve: Serve) -> None:
-    """A flag may be written in six ways, the first of two values counts, and an invalid number is replaced by the default."""
+    """A flag is true in six spellings. A number out of bounds or an invalid one is replaced by a bound or the default."""
 
     async def read(call: Call) -> Response:
         return json_response([call.query_flag("on"), call.query_integer("page", 1, minimum=1, maximum=50)])
@@ -148,6 +150,8 @@ async def test_flags_and_numbers_of_the_query_are_read(serve: Serve) -> None:
 
 
 class NameBody(BaseModel):
+    """A body with a name, which is not converted from other types."""
+
     model_config = ConfigDict(strict=True)
     name: str
 
@@ -171,6 +175,7 @@ async def test_every_fault_of_a_body_has_the_message_of_its_route(serve: Serve, 
         return json_response((await call.model_or_400(NameBody, message="bad request data", message_id="quota.bad-request")).name)
 
     gateway = await serve([Route("PUT", "/api/x", read, PUBLIC)])
+    # In Latin-1, the character U+00FF is a byte that is not UTF-8.
     async with gateway.client.put("/api/x", data=body.encode("latin-1")) as response:
         assert response.status == 400
         error = await response.json()
@@ -181,7 +186,7 @@ async def test_every_fault_of_a_body_has_the_message_of_its_route(serve: Serve, 
 
 
 async def test_an_invalid_integer_in_a_path_has_the_error_of_its_route(serve: Serve) -> None:
-    """An invalid integer in a path has the error of its route, with or without an identifier."""
+    """An invalid integer in a path has the message of its route, and the message id if the route has one."""
 
     async def read(call: Call) -> Response:
         return json_response([call.path_integer("id", "id is invalid"), call.path_integer("n", "n!", message_id="x.bad")])
@@ -208,10 +213,15 @@ async def test_tokens_and_keys_are_not_users(serve: Serve) -> None:
 
 
 async def test_refused_changes_are_recorded(authenticator: Any) -> None:
-    """401 and 403 of routes with an audit event are recorded for the route's organization; reads and successes are not."""
+    """Responses 401 and 403 of routes with an audit event are recorded for the organization of the route.
+
+    Successes, other errors and refusals of routes without an audit event are not recorded. Organization 0 is unknown or global.
+    """
     recorded_refusals: list[tuple[str, str, int, int, str]] = []
 
     class RefusalRecorder:
+        """An audit log that records refusals in the list of the test."""
+
         def record(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
             recorded_refusals.append((actor.uid, action, org_id, status, actor.address))
 
@@ -259,7 +269,7 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
 async def test_a_caller_without_an_organization_reaches_their_data(
     serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A user without any organization can still read and change their own data, in order to join an organization again."""
+    """A user without any organization reaches routes for signed-in users, in order to join one, but no route with a permission."""
     set_caller(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
     gateway = await serve(
         [Route("GET", "/api/mine", report_view, SIGNED_IN), Route("GET", "/api/here", report_view, Permission("dashboards:read"))]
