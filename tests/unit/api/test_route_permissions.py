@@ -134,7 +134,7 @@ def test_an_organization_of_the_path_must_be_in_the_path(scope: OrganizationInPa
 
 
 async def test_flags_and_numbers_of_the_query_are_read(serve: Serve) -> None:
-    """A flag is true in six spellings. A number out of bounds or an invalid one is replaced by a bound or the default."""
+    """A flag is true in six spellings. A number above the maximum becomes the maximum; a lower or invalid one becomes the default."""
 
     async def read(call: Call) -> Response:
         return json_response([call.query_flag("on"), call.query_integer("page", 1, minimum=1, maximum=50)])

@@ -13,12 +13,13 @@ from dashwright.common.errors import DashwrightError
 
 
 async def handler(_: Call) -> Response:
+    """Return an empty response."""
     return Response()
 
 
 @pytest.mark.parametrize("needs", [None, "dashboards:read", ()])
 def test_a_route_without_a_permission_is_refused(needs: Any) -> None:
-    """A route cannot become public by omission."""
+    """A route without a permission, or with something else in its place, is refused: it cannot become public by omission."""
     with pytest.raises(DashwrightError, match="names no permission"):
         Route("GET", "/api/x", handler, needs)
 
@@ -63,7 +64,7 @@ def test_two_routes_for_the_same_requests_are_refused() -> None:
     ],
 )
 def test_the_error_shape_follows_the_path(path: str, shape: ErrorShape) -> None:
-    """Kubernetes clients receive a Status, others the classic format; a route may override that."""
+    """Errors below the paths of Kubernetes clients are a Status, and other errors have the classic format. A route may override this."""
     assert error_shape_of(path) is shape
     assert Route("GET", path, handler, PUBLIC).error_shape is shape
     assert Route("GET", path, handler, PUBLIC, error_shape_override=ErrorShape.STATUS).error_shape is ErrorShape.STATUS

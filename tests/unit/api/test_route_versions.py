@@ -15,6 +15,7 @@ from dashwright.common.kinds.registry import KINDS, REPOSITORY
 
 from .conftest import Serve
 
+# The end of a response: a file of the repository, which contains an object of the same group.
 CONTENT = b',"file":{"kind":"Job","apiVersion":"provisioning.grafana.app/v0alpha1"}}'
 
 
@@ -27,6 +28,7 @@ def test_all_versions_of_a_kind_have_the_same_routes(kind: Kind, name: str) -> N
     """Each version has the methods, permissions, limits and audit events of the preferred one."""
 
     def routes_of_version(version: str) -> dict[tuple[str, str], Any]:
+        """Return the settings of the routes whose first part below the namespace has the name, by method and relative path."""
         root = f"/apis/{kind.api_version(version)}/"
         return {
             (route.method, route.path.removeprefix(root)): (route.required_access, route.body_limit, route.audit, route.error_shape)
@@ -49,7 +51,7 @@ def test_all_versions_of_a_kind_have_the_same_routes(kind: Kind, name: str) -> N
     ],
 )
 async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body: bytes, names_version: bool) -> None:
-    """The start of a response names the version of its path. A file of a repository is unchanged, even if it has an object of the group."""
+    """A response that starts with an object of the group names the version of its path. The file in it is unchanged."""
 
     async def respond(_: Call) -> Response:
         return Response(200, body)
@@ -65,5 +67,5 @@ async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body
 def test_operations_of_other_versions_have_ids_of_their_own() -> None:
     """The operations of the preferred version keep the ids that clients use. Ids of the others end with the version."""
     route = Route("GET", REPOSITORY_PATH, lambda _: pytest.fail("not called"), PUBLIC, Operation("getFile", "a file"))
-    ids = [other.operation.id for other in in_each_version([route]) if other.operation is not None]
+    ids = [versioned.operation.id for versioned in in_each_version([route]) if versioned.operation is not None]
     assert ids == ["getFile", "getFileV1", "getFileV1beta1"]

@@ -22,6 +22,7 @@ CREDENTIALS = Credentials("Test ann", "192.0.2.1")
 class GatedRecords:
     """A record of a caller that a test changes. If it is gated, a lookup reads it and then waits for an event of ``gates``."""
 
+    #: None if the caller is revoked.
     role: Role | None = Role.ADMIN
     gates: list[asyncio.Event] = field(default_factory=list)
     has_begun_lookup: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,6 +53,8 @@ class GatedRecords:
 
 @dataclass
 class RecordedLookups:
+    """An observer of lookups, which would record the use of tokens."""
+
     identities: list[Identity] = field(default_factory=list)
 
     def record(self, identity: Identity) -> None:
@@ -60,6 +63,8 @@ class RecordedLookups:
 
 @dataclass
 class Setup:
+    """An authenticator with a single scheme, ``Test``, and its parts."""
+
     records: GatedRecords
     identities: IdentityCache
     observer: RecordedLookups
@@ -76,6 +81,7 @@ class Setup:
 
 @pytest.fixture
 def setup() -> Setup:
+    """Return an authenticator whose cache is active."""
     records, identities, observer = GatedRecords(), IdentityCache(Clock()), RecordedLookups()
     identities.resume()
     return Setup(records, identities, observer, SchemeAuthenticator({"test": records}, records, identities, observer))
@@ -93,6 +99,7 @@ async def test_identities_are_cached_per_organization(setup: Setup) -> None:
     """A cached identity is never used for another organization, credential or address."""
     requested_orgs = (None, 2, 1, 2, None)
     assert [(await setup.schemes.identify(CREDENTIALS, org)).org_id for org in requested_orgs] == [1, 2, 1, 2, 1]
+    # Organization 1 is looked up twice: as the requested one, and as the default one.
     assert setup.records.lookups == 3
     await setup.schemes.identify(Credentials("Test bob", "192.0.2.1"), None)
     await setup.schemes.identify(Credentials("Test ann", "192.0.2.2"), None)
@@ -100,7 +107,7 @@ async def test_identities_are_cached_per_organization(setup: Setup) -> None:
 
 
 async def test_a_cached_caller_is_not_looked_up(setup: Setup) -> None:
-    """A cached caller causes no lookup, and only lookups count as use of a token."""
+    """A cached caller causes no lookup until its user is invalidated. The observer receives the identity of each lookup."""
     for _ in range(3):
         await setup.schemes.identify(CREDENTIALS, None)
     assert (setup.records.lookups, len(setup.observer.identities)) == (1, 1)
@@ -109,6 +116,7 @@ async def test_a_cached_caller_is_not_looked_up(setup: Setup) -> None:
     assert (setup.records.lookups, len(setup.observer.identities)) == (2, 2)
 
 
+# Both ways to obtain an identity: from credentials, and for a caller in another organization.
 LOOKUPS: dict[str, Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]] = {
     "identify": lambda schemes: schemes.identify(CREDENTIALS, None),
     "identity in another organization": lambda schemes: schemes.identity_in(CALLER, 2),
@@ -159,7 +167,7 @@ async def test_callers_with_one_credential_share_one_lookup(setup: Setup) -> Non
 
 
 async def test_without_notifications_every_request_is_looked_up(setup: Setup) -> None:
-    """Without notifications lookups are neither cached nor shared, so each request sees the present state."""
+    """Without notifications, lookups are not cached, so each request uses the current role."""
     setup.identities.suspend()
     for role in (Role.ADMIN, Role.VIEWER):
         setup.records.role = role
@@ -171,7 +179,10 @@ async def test_without_notifications_every_request_is_looked_up(setup: Setup) ->
 async def test_cached_callers_are_accepted_during_an_outage(
     setup: Setup, look_up: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
-    """Without notifications and lookups, cached callers are accepted. A later lookup has precedence over the cache."""
+    """While neither notifications nor lookups are available, cached callers are accepted, but no others.
+
+    A later lookup replaces the cached identity: a caller that it refused is no longer accepted.
+    """
     await look_up(setup.schemes)
     setup.identities.suspend()
     setup.records.is_unavailable = True
@@ -188,7 +199,7 @@ async def test_cached_callers_are_accepted_during_an_outage(
 
 
 async def test_views_of_other_organizations_are_cached(setup: Setup) -> None:
-    """The view of each organization is cached; the caller's own needs no lookup."""
+    """The identity of a caller in each other organization is cached. The one in the caller's own organization needs no lookup."""
     assert await setup.schemes.identity_in(CALLER, 1) is CALLER
     for _ in range(2):
         assert [(await setup.schemes.identity_in(CALLER, org)).org_id for org in (2, 0, 3)] == [2, 0, 3]
@@ -200,7 +211,7 @@ async def test_views_of_other_organizations_are_cached(setup: Setup) -> None:
 
 
 async def test_a_failure_is_not_cached(setup: Setup) -> None:
-    """A refused caller is accepted as soon as they have the right."""
+    """A refused lookup is neither cached nor observed, so a caller is accepted as soon as the record permits it."""
     setup.records.role = None
     with pytest.raises(Unauthorized):
         await setup.schemes.identify(CREDENTIALS, None)
@@ -210,7 +221,7 @@ async def test_a_failure_is_not_cached(setup: Setup) -> None:
 
 
 async def test_no_credential_is_cached(setup: Setup) -> None:
-    """Cache keys are digests that only this process can compute."""
+    """Cache keys are digests of 16 bytes, which differ between authenticators, so that only this process can compute them."""
     await setup.schemes.identify(CREDENTIALS, None)
     assert [len(digest) for digest in setup.identities._entries] == [16]
     assert SchemeAuthenticator({}, setup.records, setup.identities)._digests.digest("x") != setup.schemes._digests.digest("x")

@@ -11,6 +11,7 @@ from dashwright.common.errors import BadRequest
 
 IN, NOT_IN, EXISTS, ABSENT = Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.ABSENT
 
+# Label selectors, and the requirements that they state.
 _LABELS = [
     ("", ()),
     ("  ", ()),
@@ -59,7 +60,7 @@ def test_label_selectors_have_the_meaning_of_kubernetes(text: str, requirements:
     ids=str,
 )
 def test_an_invalid_label_selector_is_refused_with_the_position(text: str, position: int) -> None:
-    """The error of an invalid selector names its parameter and the character."""
+    """The error of an invalid selector names its parameter and the position of the unexpected character, from 1."""
     with pytest.raises(BadRequest, match=rf"labelSelector: found .* at character {position}, expected"):
         parse_selection(text, "", "default")
 
@@ -122,7 +123,7 @@ def test_a_selector_may_name_the_namespace() -> None:
     ids=str,
 )
 def test_an_unknown_field_is_rejected(text: str, position: int) -> None:
-    """An unknown field is rejected with the known ones, because ignoring it would return other objects than requested."""
+    """An unknown or malformed field is rejected, because ignoring it would return other objects than requested."""
     with pytest.raises(BadRequest, match=rf"fieldSelector: found .* at character {position}, expected"):
         parse_selection("", text, "default")
 
@@ -152,7 +153,7 @@ def test_special_labels_select_an_id_the_history_or_the_trash() -> None:
     ],
 )
 def test_special_labels_have_one_form(text: str) -> None:
-    """A special label with another operator, whose meaning would differ, is rejected."""
+    """A special label is rejected with another operator or value, or together with a contradictory special label."""
     with pytest.raises(BadRequest, match="the labelSelector "):
         parse_selection(text, "", "default")
 
@@ -165,6 +166,7 @@ def test_a_watch_selects_by_the_label_of_an_id() -> None:
     assert not matches(selection, {}, "a")
 
 
+# Requirements as key, operator and values, from few keys and values so that many objects are selected.
 _KEYS = st.sampled_from(["a", "b", "x.y/c", "in"])
 _VALUES = st.sampled_from(["", "1", "2", "prod"])
 _SETS = st.lists(_VALUES, min_size=1, max_size=3)
@@ -183,11 +185,13 @@ def test_an_object_is_selected_when_it_meets_every_requirement(
     """The selection equals that of a simple evaluator of one requirement at a time."""
 
     def text(key: str, operator: str, values: list[str]) -> str:
+        """Return the text of a requirement."""
         if operator.strip() in ("in", "notin"):
             return f"{key}{operator}({','.join(values) or ','})"
         return f"!{key}" if operator == "!" else key + operator + "".join(values)
 
     def is_met(key: str, operator: str, values: list[str]) -> bool:
+        """Return whether the labels meet a requirement."""
         if operator == "":
             return key in labels
         if operator == "!":

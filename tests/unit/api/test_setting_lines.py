@@ -12,11 +12,12 @@ LINES = st.lists(st.sampled_from(["a", "b", "c"]), max_size=30)
 
 
 def marked_texts(lines: Sequence[SettingLine]) -> list[str]:
+    """Return the texts of the lines that are marked as changed."""
     return [line.text.strip() for line in lines if line.is_changed]
 
 
 def test_changed_members_of_json_are_marked() -> None:
-    """JSON has a line for each member, and only those with another value are marked; distant equal ones are left out."""
+    """JSON has a line for each member, of which only changed ones are marked. An ellipsis replaces equal members far from a change."""
     before = {f"member{number}": number for number in range(20)}
     lines = setting_lines(json.dumps(before), json.dumps({**before, "member3": "x", "member18": "y"}))
     assert (marked_texts(lines.before), marked_texts(lines.after)) == (
@@ -28,7 +29,7 @@ def test_changed_members_of_json_are_marked() -> None:
 
 
 def test_settings_without_equal_lines_are_not_marked() -> None:
-    """Short JSON, texts and invalid JSON are shown unchanged, and without marks, if they have no equal lines."""
+    """Short JSON, texts and invalid JSON without equal lines are shown unchanged and without marks."""
     for before, after in (("", "new"), ('{"a":1}', '{"a":2}'), ("rate(a[5m])", "rate(b[5m])"), ("{" * 70, "[")):
         lines = setting_lines(before, after)
         assert not marked_texts(lines.before) + marked_texts(lines.after)
@@ -36,7 +37,7 @@ def test_settings_without_equal_lines_are_not_marked() -> None:
 
 
 def test_long_settings_are_cut() -> None:
-    """A page has a limited number of lines and characters of each setting, and an ellipsis for the rest."""
+    """A setting has at most 100 lines of 2,000 characters each. An ellipsis replaces further lines and characters."""
     lines = setting_lines("x" * 9_000, "\n".join(map(str, range(900))))
     assert [len(line.text) for line in lines.before] == [2_001]
     assert (len(lines.after), lines.after[-1].text) == (101, "…")
@@ -44,7 +45,7 @@ def test_long_settings_are_cut() -> None:
 
 @given(LINES, LINES)
 def test_lines_without_a_mark_are_on_both_sides(before: list[str], after: list[str]) -> None:
-    """A reader who removes the marked lines sees the same text on both sides, if any line is equal."""
+    """Both sides have the same lines without a mark, provided that any line is marked."""
     lines = setting_lines("\n".join(before), "\n".join(after))
     if marked_texts(lines.before) or marked_texts(lines.after):
         assert [line for line in lines.before if not line.is_changed] == [line for line in lines.after if not line.is_changed]

@@ -21,10 +21,12 @@ class Source:
     """A source of chunks that a test provides, which records that it was closed."""
 
     def __init__(self) -> None:
+        #: An exception fails the source, and None ends it.
         self.pieces: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
         self.closed = asyncio.Event()
 
     async def read(self) -> AsyncIterator[bytes]:
+        """Yield the provided chunks."""
         try:
             while (piece := await self.pieces.get()) is not None:
                 if isinstance(piece, Exception):
@@ -34,14 +36,17 @@ class Source:
             self.closed.set()
 
     async def handle(self, _: Call) -> Response:
+        """Return a stream, which a stop of the server awaits."""
         return Response(200, self.read(), "text/plain")
 
     async def watch(self, _: Call) -> Response:
+        """Return an endless stream, which a stop of the server ends."""
         return Response(200, self.read(), "text/plain", is_endless=True)
 
 
 @pytest.fixture
 def source() -> Source:
+    """Return a source without chunks."""
     return Source()
 
 
@@ -79,7 +84,7 @@ async def test_a_source_that_fails_breaks_the_stream_off(serve: Serve, source: S
 
 
 async def test_a_lost_client_ends_a_silent_stream(serve: Serve, source: Source) -> None:
-    """A watch without events ends when its client disconnects."""
+    """A stream whose source produces nothing ends when its client disconnects."""
     client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
     async with client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")
@@ -90,7 +95,7 @@ async def test_a_lost_client_ends_a_silent_stream(serve: Serve, source: Source) 
 
 
 async def test_a_stop_ends_an_endless_stream_cleanly(serve: Serve, source: Source) -> None:
-    """Watchers receive a complete body, and can reconnect to another gateway."""
+    """A stop ends an endless stream with a complete body, so that the client can reconnect to another gateway."""
     gateway = await serve([Route("GET", "/api/stream", source.watch, PUBLIC)])
     async with gateway.client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")
@@ -128,7 +133,7 @@ async def test_a_stream_that_outlasts_the_stop_is_broken_off(serve: Serve, sourc
 
 
 async def test_head_of_a_stream_reads_no_source(serve: Serve, source: Source) -> None:
-    """HEAD ends immediately, also for an endless stream."""
+    """The response to HEAD does not wait for a chunk of the source."""
     client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
     async with asyncio.timeout(2), client.head("/api/stream") as response:
         assert response.status == 200

@@ -20,6 +20,7 @@ _VALIDATORS: Final = {
     name: jsonschema_rs.Draft7Validator({"allOf": [{"$ref": f"{REFERENCE}{name}"}], **_SCHEMAS})
     for name in (published.JOB_SPEC, published.JOB_SPECS, published.JOB_OBJECT, published.EVALUATION_OBJECT)
 }
+# The members of a spec with the options of an action.
 _OPTIONS: Final = ("sync", "pull", "export", "push", "pr")
 _SYNC: Final = {"action": "sync", "repository": "r", "sync": {}}
 _JOB: Final = "provisioning.grafana.app/v0alpha1"
@@ -60,9 +61,11 @@ def without_missing(value: Any) -> Any:
 
 
 def _without_null(value: Any) -> Any:
+    """Return an object without its null members, or another value unchanged."""
     return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
+# Texts around the rules of branch names, and numbers around the bounds of 32 and 64 bits.
 _TEXTS: Final = st.sampled_from(
     ["", "r", "main", "a..b", "-x", "refs/heads/x", "x.lock", "x.lock/y", "@", "HEAD", "HEADS", "b" * 254, "b" * 256, "x/", "/x", ".x"]
 ) | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
@@ -83,13 +86,16 @@ _OPTION_TYPES: Final[dict[str, dict[str, st.SearchStrategy[Any]]]] = {
 
 
 def _typed_options(name: str) -> st.SearchStrategy[Any]:
+    """Return options of an action whose types are correct."""
     return st.fixed_dictionaries({}, optional=_OPTION_TYPES[name])
 
 
 def _odd_options(name: str) -> st.SearchStrategy[Any]:
+    """Return options of an action with any values, or another value in their place."""
     return st.dictionaries(st.sampled_from([*_OPTION_TYPES[name], "unknown"]), _VALUES, max_size=2) | _VALUES
 
 
+# Usual submissions are often valid; odd ones cover the reasons of refusals.
 _USUAL_SPECS: Final = st.sampled_from(_OPTIONS).flatmap(
     lambda name: st.fixed_dictionaries(
         {"repository": st.just("r"), name: _typed_options(name)}, optional={"action": st.sampled_from(["", name, name, "pull", None])}
@@ -183,6 +189,7 @@ def test_schemas_and_gateway_agree(value: Any) -> None:
 )
 def test_options_agree_in_all_combinations(name: str, members: dict[str, list[Any]]) -> None:
     """Schema and gateway agree on all combinations of present and missing options."""
+    # None is a missing option.
     for chosen in product(*([*values, None] for values in members.values())):
         options = {member: value for member, value in zip(members, chosen, strict=True) if value is not None}
         value = {"repository": "r", name: options}
@@ -191,7 +198,7 @@ def test_options_agree_in_all_combinations(name: str, members: dict[str, list[An
 
 @given(st.text(st.sampled_from("a./@{-~^:?*[]\\ \n\u2028ä"), max_size=6) | _TEXTS)
 def test_the_pattern_of_branches_is_the_rule_of_branches(name: str) -> None:
-    """A branch matches the published pattern if it is valid."""
+    """A branch matches the published pattern if and only if it is valid. An empty name counts as missing."""
     value = {"repository": "r", "export": {"branch": name}}
     assert (not name or is_branch(name)) == bool(matching_schemas(value)) == is_accepted(value)
 

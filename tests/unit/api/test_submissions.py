@@ -23,11 +23,12 @@ SYNC = {"action": "sync", "repository": "r", "sync": {}}
 
 
 def submit(value: Any, **options: Any) -> Any:
+    """Return the jobs of a submission to the namespace ``default``."""
     return read_jobs(parse_json(json.dumps(value).encode()), "default", **options)
 
 
 def test_a_spec_a_list_and_an_object_are_read() -> None:
-    """A JobSpec, an ordered list of them, and a complete Job are accepted; only the list returns a list."""
+    """A JobSpec, an ordered list of JobSpecs, and a complete Job are accepted."""
     assert [spec.action for spec in submit(SYNC).specs] == [Action.SYNC]
     list_submission = submit([SYNC, {**SYNC, "repository": "q"}])
     assert (list_submission.is_list, [spec.repository for spec in list_submission.specs]) == (True, ["r", "q"])
@@ -63,7 +64,7 @@ def test_the_repository_of_the_path_takes_precedence() -> None:
 
 
 def test_a_valid_job_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The body is parsed to a tree, and the spec is validated on that tree: no JSON is written and parsed again."""
+    """The body is parsed to a tree once, and specs are validated as parts of this tree: no JSON is written and parsed again."""
     parsed = []
 
     def loads(body: bytes) -> Any:
@@ -139,7 +140,7 @@ def test_a_fault_is_named_by_its_field(value: Any, field: str, text: str) -> Non
 
 
 def test_a_list_is_checked_completely() -> None:
-    """Every invalid item is reported by its index, including unknown fields; then no item is accepted."""
+    """A list with an invalid item is refused as a whole. Each invalid item, also one with an unknown field, is a cause with its index."""
     with pytest.raises(Invalid) as caught:
         submit([SYNC, {"action": "sync", "repository": "r"}, 5, {"repository": "r", "action": "fly"}, {**SYNC, "sink": {}}])
     assert [cause.field for cause in caught.value.causes] == ["[1].sync", "[2]", "[3].action", "[4].sink"]
@@ -152,7 +153,7 @@ def test_a_pull_request_is_given_by_number_branch_or_url() -> None:
 
 
 def test_labels_annotations_and_a_generated_name_are_kept() -> None:
-    """The metadata of a complete Job is read; a bare spec has none."""
+    """A complete Job keeps its labels and annotations, and its name is generated. A spec alone has no metadata."""
     metadata = {"generateName": "nightly-", "labels": {"ci": "42"}, "annotations": {"why": "because"}}
     submitted = submit({"metadata": metadata, "spec": SYNC}).metadata
     assert (submitted.labels, submitted.annotations) == ({"ci": "42"}, {"why": "because"})
@@ -193,7 +194,7 @@ def test_a_message_with_unknown_fields_is_rejected() -> None:
     ],
 )
 def test_invalid_submissions_are_rejected(value: Any, text: str) -> None:
-    """An invalid envelope is rejected with the reason."""
+    """A submission with an invalid number of specs, kind, name, namespace or status is rejected with the reason."""
     with pytest.raises(BadRequest, match=text):
         submit(value)
 

@@ -20,7 +20,7 @@ from .conftest import Serve
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A PEM file with a key and its own certificate for the loopback address."""
+    """Return a PEM file with a key and its self-signed certificate for the loopback address."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)

@@ -25,7 +25,7 @@ DAY = 86_400
     ],
 )
 def test_a_token_expires_as_requested(seconds: int, limits: LifeLimits, end: int | None) -> None:
-    """0 means that the token never expires; the maximum lifetime is allowed."""
+    """A token expires after the requested seconds, at most the limit. A lifetime of 0 never ends."""
     assert token_expiry(seconds, NOW, limits) == end
 
 
@@ -49,7 +49,7 @@ def test_an_invalid_lifetime_is_rejected(seconds: int, limits: LifeLimits) -> No
 
 
 def test_times_are_formatted_in_utc_and_whole_seconds() -> None:
-    """Times of any zone are formatted in UTC; years have four digits."""
+    """Times of any zone are formatted in UTC, without fractions of seconds. Times out of the years 1 to 9999 become the nearest time."""
     moment = datetime(2026, 1, 31, 14, 30, 15, 999_999, timezone(timedelta(hours=2)))
     assert times.format_time(moment) == "2026-01-31T12:30:15Z"
     assert times.format_time(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00Z"
@@ -63,4 +63,5 @@ def test_times_are_formatted_in_utc_and_whole_seconds() -> None:
 )
 def test_an_avatar_depends_on_the_e_mail_or_else_the_name(email: str, name: str) -> None:
     """Without an e-mail address, the avatar is that of the name's letters and digits at ``localhost``. Case does not matter."""
+    # The MD5 digest of ``admin@localhost``, as in Grafana.
     assert avatar_url(email, name) == "/avatar/46d229b033af06a191ff2267bca9ae56"

@@ -6,11 +6,12 @@ from dashwright.api.repositories.queue_batches import Turns
 
 
 async def test_a_closing_message_waits_for_earlier_ones() -> None:
-    """The closing message waits for all messages before it. Others wait only for the one that creates the batch."""
+    """The closing message waits for all messages before it. Other messages wait only for the one that creates the batch."""
     turns, handled = Turns(), list[str]()
     may_create, may_add = asyncio.Event(), asyncio.Event()
 
     async def handle(name: str, *, creates: bool = False, closes: bool = False, released: asyncio.Event | None = None) -> None:
+        """Record the name of a message in its turn, after its event."""
         with turns.take("default", "b", creates=creates) as turn:
             await turn.wait(for_all=closes)
             if released is not None:

@@ -39,7 +39,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY
     ids=lambda value: value.kind if isinstance(value, Kind) else str(value),
 )
 def test_a_field_is_known_by_any_of_its_names(kind: Kind, tree: dict[str, Any], unknown: list[str]) -> None:
-    """Fields are known by name and alias at any depth, also in lists; an open spec has no unknown fields."""
+    """A field is known by its name and its alias at any depth, also in lists. The open spec of a dashboard has no unknown fields."""
     assert [field.path for field in find_in_object(tree, kind)] == unknown
 
 
@@ -62,7 +62,7 @@ def test_an_unknown_field_has_advice(tree: dict[str, Any], advice: str) -> None:
 
 
 def test_reported_unknown_fields_are_limited() -> None:
-    """Responses and headers name only some of many fields."""
+    """Of many unknown fields, at most 20 are reported. The strict mode refuses them, and the mode to ignore reports nothing."""
     unknown_fields = {f"field{index}": 1 for index in range(1000)}
     result = FieldValidation.WARN.warnings_for(find_in_object(unknown_fields, FOLDER))
     assert len(result) == 20
@@ -72,7 +72,7 @@ def test_reported_unknown_fields_are_limited() -> None:
 
 
 def test_warnings_fit_into_a_header() -> None:
-    """Warnings are one header of printable ASCII with a maximum length, or no header."""
+    """Warnings are one header of printable ASCII with a limited length. Without warnings, the header is missing."""
     assert warning_headers(()) == {}
     assert warning_headers(["a"]) == {"Warning": '299 - "a"'}
     assert warning_headers(['a"b\\', "ü\r\n\x00"]) == {"Warning": '299 - "a\\"b\\\\", 299 - "\\\\xfc"'}

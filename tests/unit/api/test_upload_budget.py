@@ -7,7 +7,8 @@ from dashwright.common.errors import TooManyRequests
 
 
 def test_one_network_is_limited_to_its_share() -> None:
-    """Several requests of a network share its limit; another network has room."""
+    """Several requests of a network share its limit; another network is not affected."""
+    # At most 10 bytes together, and 6 of a network.
     uploads = UploadBudget(10, 6)
     with (
         uploads.reserve("192.0.2.1") as count_first,
@@ -32,12 +33,13 @@ def test_the_total_is_limited() -> None:
 
 
 def test_finished_requests_free_their_share() -> None:
-    """Rejected and failed requests free their share too."""
+    """A request frees its share when it ends, also after a refusal, so later requests of its network are accepted."""
     uploads = UploadBudget(10, 10)
     for _ in range(3):
         with uploads.reserve("2001:db8::1") as count_first:
             count_first(10)
             with pytest.raises(TooManyRequests):
                 count_first(1)
+    # This address has the same network of 64 bits.
     with uploads.reserve("2001:db8::2") as count_first:
         count_first(10)

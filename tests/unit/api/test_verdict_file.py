@@ -13,7 +13,7 @@ from dashwright.common.models.batch import ItemVerdict
 
 
 def verdicts(count: int) -> Iterator[Sequence[ItemVerdict]]:
-    """Yield groups of verdicts, half of them with a reason."""
+    """Yield groups of at most 500 verdicts: odd items are accepted, and even ones are refused with a reason."""
     for start in range(0, count, 500):
         yield [
             ItemVerdict(index=index, id=f"item-{index}", status="accepted")
@@ -33,7 +33,7 @@ async def read_file(file: VerdictFile) -> tuple[bytes, int]:
 
 @pytest.mark.parametrize("count", [0, 1, 500, 20_000])
 async def test_the_lines_are_read_as_they_were_written(count: int) -> None:
-    """Each verdict is one line, in the order of writing, and no part is large."""
+    """Each verdict is one line, in the order of writing, and the file is read in parts of at most 64 KiB."""
     file, lines = VerdictFile(), b""
     for group in verdicts(count):
         file.write(group)
@@ -44,14 +44,14 @@ async def test_the_lines_are_read_as_they_were_written(count: int) -> None:
 
 
 async def test_lines_that_cannot_be_compressed_are_read_as_they_were_written() -> None:
-    """Ids of random characters survive the compression, too."""
+    """Verdicts with random ids, which hardly shrink by compression, are read as they were written."""
     random, file = Random(1), VerdictFile()
     group = [ItemVerdict(index=index, id=random.randbytes(50).hex(), status="accepted") for index in range(5000)]
     file.write(group)
     assert (await read_file(file))[0] == b"".join(verdict.to_json() + b"\n" for verdict in group)
 
 
-async def test_a_large_file_needs_little_room() -> None:
+async def test_a_large_file_is_compressed() -> None:
     """The file of 100,000 verdicts has less than a tenth of the bytes of their lines."""
     file = VerdictFile()
     for group in verdicts(100_000):

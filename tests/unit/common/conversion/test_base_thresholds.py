@@ -12,15 +12,18 @@ _Json = dict[str, Any]
 
 
 def _panel(step: _Json, **members: Any) -> _Json:
+    """Return a panel whose thresholds begin with a step."""
     thresholds = {"mode": "absolute", "steps": [step, {"color": "red", "value": 5}]}
     return {"id": 1, "type": "stat", "title": "T", "fieldConfig": {"defaults": {"thresholds": thresholds}, "overrides": []}, **members}
 
 
 def _dashboard(*panels: _Json) -> _Json:
+    """Return a classic dashboard of the newest schema version."""
     return {"title": "D", "schemaVersion": 42, "panels": list(panels)}
 
 
 def _first_step(panel: _Json) -> _Json:
+    """Return the first step of the thresholds of a panel, classic or of an element."""
     step: _Json = panel["fieldConfig"]["defaults"]["thresholds"]["steps"][0]
     return step
 
@@ -46,7 +49,7 @@ def test_elements_have_the_null(source: str, step: _Json) -> None:
 
 @pytest.mark.parametrize("value", [None, 1], ids=["other null", "no null"])
 def test_other_nulls_are_removed_from_the_same_panel(value: object) -> None:
-    """A null in the options is removed together with that of the threshold, and a number is kept."""
+    """A null in the options of a panel is removed together with that of the threshold. Another value of the option is kept."""
     panel = _panel({"color": "green", "value": None}, options={"a": value, "b": 2})
     [converted] = convert(_dashboard(panel), "v0alpha1", "v1", EMPTY_CONTEXT)["panels"]
     assert (converted["options"], _first_step(converted)) == ({"b": 2} if value is None else {"a": 1, "b": 2}, {"color": "green"})

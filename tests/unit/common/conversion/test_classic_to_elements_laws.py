@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 
+# Any JSON, with texts and keys that the conversion distinguishes.
 JUNK = st.recursive(
     st.none()
     | st.booleans()
@@ -90,10 +91,12 @@ def dashboards(draw: st.DrawFn) -> dict[str, Any]:
     """Draw the dashboard with some members replaced by junk or by other parts of it."""
     dashboard = copy.deepcopy(DASHBOARD)
     for _ in range(draw(st.integers(0, 8))):
+        # Recomputed for each replacement, since the last one may have removed parents.
         parents_and_keys = list(_parents_and_keys(dashboard))
         parent, key = draw(st.sampled_from(parents_and_keys))
         source, source_key = draw(st.sampled_from(parents_and_keys))
         parent[key] = draw(JUNK | st.just(copy.deepcopy(source[source_key])))
+        # Without a list of panels, further replacements would hardly test anything.
         if not isinstance(dashboard.get("panels"), list):
             break
     return dashboard
@@ -124,15 +127,16 @@ def test_each_panel_is_one_element_in_the_layout(dashboard: dict[str, Any]) -> N
 
 @given(dashboards())
 def test_the_dashboard_is_not_changed(dashboard: dict[str, Any]) -> None:
-    """The conversion leaves its argument as it was, although the result shares parts with it."""
+    """The conversion does not change its argument, although the result shares parts with it."""
     original = orjson.dumps(dashboard)
+    # Encoding completes parts that are converted lazily.
     orjson.dumps(classic_to_elements(dashboard, EMPTY_CONTEXT))
     assert orjson.dumps(dashboard) == original
 
 
 @given(dashboards())
 def test_the_result_is_json(dashboard: dict[str, Any]) -> None:
-    """The result of a JSON document is one, and has each member that the schema of dashboards requires."""
+    """The result can be encoded as JSON, and has each member that the schema of dashboards requires."""
     spec = orjson.loads(orjson.dumps(classic_to_elements(dashboard, EMPTY_CONTEXT)))
     required = {"annotations", "cursorSync", "elements", "layout", "links", "preload", "tags", "timeSettings", "title", "variables"}
     assert required <= spec.keys()
@@ -140,13 +144,13 @@ def test_the_result_is_json(dashboard: dict[str, Any]) -> None:
 
 @given(JUNK.filter(lambda tree: isinstance(tree, dict)))
 def test_any_object_is_a_dashboard(junk: Any) -> None:
-    """Any object is converted to a dashboard, whose title is empty unless the object has one."""
+    """Any object is converted to a dashboard. Its title is empty, since none of these objects has one."""
     assert classic_to_elements(junk, EMPTY_CONTEXT)["title"] == ""
 
 
 @pytest.mark.parametrize("per_row", [0, 10, 10_000])
 def test_many_panels_are_converted(per_row: int) -> None:
-    """Dashboards with 10,000 panels with the same id keep each of them."""
+    """Each of 10,000 panels with the same id is one element, with and without rows."""
     panels: list[Any] = []
     for number in range(10_000):
         if per_row and number % per_row == 0:

@@ -9,11 +9,13 @@ from dashwright.common.conversion.context import EMPTY_CONTEXT, ConversionContex
 
 
 def _panel(number: Any, y: int | None = None, **members: Any) -> dict[str, Any]:
+    """Return a panel with an id, and with a position if ``y`` is given."""
     position = {} if y is None else {"gridPos": {"x": 0, "y": y, "w": 12, "h": 4}}
     return {"id": number, "type": "stat", **position, **members}
 
 
 def _row_panel(y: int | None, *panels: Any, **members: Any) -> dict[str, Any]:
+    """Return a row panel that contains panels."""
     return _panel(100 + (y or 0), y, **members) | {"type": "row", "panels": list(panels)}
 
 
@@ -49,7 +51,7 @@ def test_without_panels_the_grid_is_empty(panels: Any) -> None:
     ],
 )
 def test_positions_are_whole_numbers(position: Any, expected: tuple[int, ...]) -> None:
-    """A position is truncated to exact whole numbers. Missing and invalid members become those of a panel of 6 x 3 at the origin."""
+    """Positions are truncated to whole numbers within ±2**53. Missing and invalid members become those of a panel of 6 x 3 at 0, 0."""
     layout = classic_to_elements({"panels": [{"id": 1, "gridPos": position}]}, EMPTY_CONTEXT)["layout"]
     item = layout["spec"]["items"][0]["spec"]
     assert tuple(item[name] for name in ("x", "y", "width", "height")) == expected
@@ -104,7 +106,7 @@ def test_row_panels_take_part_in_unique_ids() -> None:
     ],
 )
 def test_rows_have_grids_of_their_own(panels: list[Any], expected: list[Any]) -> None:
-    """A row has the panels within its row panel, and those that follow it. Positions count from below the row panel."""
+    """A row has the panels within its row panel, and those that follow it. Vertical positions count from below the row panel."""
     assert _rows(*panels) == expected
 
 
