@@ -129,7 +129,6 @@ def test_each_panel_is_one_element_in_the_layout(dashboard: dict[str, Any]) -> N
 def test_the_dashboard_is_not_changed(dashboard: dict[str, Any]) -> None:
     """The conversion does not change its argument, although the result shares parts with it."""
     original = orjson.dumps(dashboard)
-    # Encoding completes parts that are converted lazily.
     orjson.dumps(classic_to_elements(dashboard, EMPTY_CONTEXT))
     assert orjson.dumps(dashboard) == original
 

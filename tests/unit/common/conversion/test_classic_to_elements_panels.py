@@ -7,21 +7,25 @@ import pytest
 from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 
+# As an expected value: the given one.
 UNCHANGED = object()
 STEPS = [{"value": None, "color": "green"}, {"value": 80, "color": "red"}]
 
 
 def _spec(panel: dict[str, Any]) -> Any:
+    """Return the spec of the element that a panel becomes."""
     (element,) = classic_to_elements({"panels": [panel]}, EMPTY_CONTEXT)["elements"].values()
     assert element["kind"] == "Panel"
     return element["spec"]
 
 
 def _visualization(panel: dict[str, Any]) -> Any:
+    """Return the visualization of the element that a panel becomes."""
     return _spec(panel)["vizConfig"]
 
 
 def _defaults(**defaults: Any) -> Any:
+    """Return the options of fields of a panel with these classic options of fields."""
     return _visualization({"fieldConfig": {"defaults": defaults}})["spec"]["fieldConfig"]["defaults"]
 
 
@@ -41,7 +45,10 @@ def test_an_empty_panel_is_complete() -> None:
 
 
 def test_members_of_panels_are_kept() -> None:
-    """Title, description, links and transparency of a panel are kept."""
+    """Title, description and transparency of a panel are kept.
+
+    Links lose byte-order marks, members of a wrong type get defaults, and entries that are not objects are left out.
+    """
     links = [{"title": "Manual", "url": "https://\ufeffmanual.example", "targetBlank": "yes"}, {}, "link"]
     spec = _spec({"title": "Heat", "description": "of ovens", "transparent": True, "links": links})
     assert (spec["title"], spec["description"], spec["transparent"]) == ("Heat", "of ovens", True)
@@ -73,7 +80,7 @@ def test_members_of_panels_are_kept() -> None:
     ],
 )
 def test_angular_plugins_are_replaced(panel: dict[str, Any], plugin: str, predecessor: str | None) -> None:
-    """A plugin of the Angular era is replaced. Its successor finds the name of the plugin and its options in an option."""
+    """A plugin of the Angular era is replaced. An option of its successor has the name of the plugin and its original options."""
     converted = _visualization(panel)
     original_options = {name: value for name, value in panel.items() if name in {"xaxis", "legend", "sparkline"}}
     migration = {"__angularMigration": {"autoMigrateFrom": predecessor, "originalOptions": original_options}} if predecessor else {}
@@ -81,7 +88,7 @@ def test_angular_plugins_are_replaced(panel: dict[str, Any], plugin: str, predec
 
 
 def test_known_members_are_not_handed_over() -> None:
-    """A panel that has only members of the schema of panels needs no migration by its plugin."""
+    """A panel that has only members of the schema of panels has no original options for a migration by its plugin."""
     known_members = (
         "cacheTimeout datasource description fieldConfig gridPos hideTimeOverride id interval links maxDataPoints maxPerRow options "
         "queryCachingTTL repeat repeatDirection targets timeCompare timeFrom timeShift title transformations transparent"
@@ -201,6 +208,6 @@ def test_options_of_fields_have_their_types(defaults: dict[str, Any], expected: 
     ],
 )
 def test_overrides_are_complete(override: dict[str, Any], expected: Any) -> None:
-    """An override has a matcher and properties."""
+    """An override has a matcher and properties, which are empty by default. Entries that are not objects are left out."""
     converted = _visualization({"fieldConfig": {"overrides": [override, None]}})["spec"]["fieldConfig"]["overrides"]
     assert converted == [override if expected is UNCHANGED else expected]

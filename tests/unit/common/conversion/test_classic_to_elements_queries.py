@@ -12,19 +12,21 @@ from dashwright.common.conversion.context import EMPTY_CONTEXT, ConversionContex
 CONTEXT = ConversionContext(
     DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
 )
+# As an expected value: the given one.
 UNCHANGED = object()
 MIXED = {"type": "mixed", "uid": "-- Mixed --"}
 LOKI = {"type": "loki", "uid": "l1"}
 
 
 def _data(panel: dict[str, Any], context: ConversionContext = CONTEXT) -> Any:
+    """Return the queries, transformations and query options of the element that a panel becomes."""
     (element,) = classic_to_elements({"panels": [panel]}, context)["elements"].values()
     assert element["spec"]["data"]["kind"] == "QueryGroup"
     return element["spec"]["data"]["spec"]
 
 
 def test_members_of_queries_have_their_places() -> None:
-    """The members that every query has have places of their own, and all others are the spec of the query."""
+    """Reference id, visibility and data source are members of the panel query. All other members are the spec of the query."""
     target = {"refId": "Q", "hide": True, "datasource": LOKI, "expr": "up", "legendFormat": None}
     expected = {"query": {"kind": "loki", "spec": {"expr": "up", "legendFormat": None}}, "datasource": LOKI, "refId": "Q", "hidden": True}
     assert _data({"targets": [target, None]})["queries"] == [{"kind": "PanelQuery", "spec": expected}]
@@ -56,7 +58,10 @@ def test_members_of_queries_have_their_places() -> None:
     ],
 )
 def test_queries_find_their_data_source(panel_source: Any, own_source: Any, expected: tuple[str, str | None]) -> None:
-    """A query has its own data source or else that of its panel. The type is looked up by the uid if it is missing."""
+    """A query has its own data source or else that of its panel. A missing type is looked up by the uid.
+
+    The expected values are the type, which is also the kind of the query, and the uid.
+    """
     (query,) = _data({"datasource": panel_source, "targets": [{"datasource": own_source}]})["queries"]
     source = query["spec"].get("datasource", {})
     assert (query["spec"]["query"]["kind"], source.get("uid")) == expected
@@ -79,7 +84,7 @@ def test_without_a_default_data_source_the_type_is_grafana() -> None:
     ],
 )
 def test_missing_ref_ids_are_filled(ref_ids: list[Any], expected: list[str]) -> None:
-    """A query without refId gets the first letters that no query of its panel has."""
+    """A query without refId gets the first unused one of A to Z, AA to ZZ and so on."""
     queries = _data({"targets": [{"refId": ref_id} for ref_id in ref_ids]})["queries"]
     assert [query["spec"]["refId"] for query in queries] == expected
 
@@ -123,5 +128,5 @@ def test_transformations_are_kept(transformation: dict[str, Any], expected: dict
     ],
 )
 def test_query_options_are_gathered(panel: dict[str, Any], expected: Any) -> None:
-    """Options of the queries of a panel are gathered, unless they are empty or have no meaning."""
+    """The query options of a panel are gathered. Empty ones, invalid ones and ``timeCompare`` are left out."""
     assert _data(panel)["queryOptions"] == (panel if expected is UNCHANGED else expected)

@@ -8,6 +8,7 @@ from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 from dashwright.common.conversion.failures import ConversionFailed
 
+# As an expected value: the member is missing.
 ABSENT = object()
 
 
@@ -43,7 +44,10 @@ ABSENT = object()
     ],
 )
 def test_settings_have_their_types_or_defaults(members: dict[str, Any], name: str, expected: Any) -> None:
-    """A setting of the expected type is kept, and any other value is replaced by the default."""
+    """A setting with a valid value is kept, and any other value is replaced by the default or left out.
+
+    The member ``dashboard`` is the wrapper of exports, which contains the dashboard itself.
+    """
     assert classic_to_elements(members, EMPTY_CONTEXT).get(name, ABSENT) == expected
 
 
@@ -81,7 +85,7 @@ def test_time_settings_are_gathered(members: dict[str, Any], expected: dict[str,
 
 
 def test_links_are_complete() -> None:
-    """A link gets each required member. Its address loses byte-order marks, and entries that are not objects are left out."""
+    """A link has each required member. Its address loses byte-order marks, and entries that are not objects are left out."""
     link = {
         "title": "Wiki",
         "type": "dashboards",

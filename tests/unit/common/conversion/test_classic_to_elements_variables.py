@@ -10,19 +10,23 @@ from dashwright.common.conversion.context import ConversionContext, DataSourceIn
 CONTEXT = ConversionContext(
     DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
 )
+# As expected values: the member is missing, and the given one.
 ABSENT = object()
 UNCHANGED = object()
 EMPTY_OPTION = {"text": "", "value": ""}
+# Sort orders with a classic number, in the order of the numbers from 0, and those with a name only.
 NUMBERED_SORTS = ("disabled", "alphabeticalAsc", "alphabeticalDesc", "numericalAsc", "numericalDesc")
 NAMED_SORTS = ("alphabeticalCaseInsensitiveAsc", "alphabeticalCaseInsensitiveDesc", "naturalAsc", "naturalDesc")
 
 
 def _variables(*variables: Any) -> list[Any]:
+    """Return classic variables after the conversion."""
     converted: list[Any] = classic_to_elements({"templating": {"list": list(variables)}}, CONTEXT)["variables"]
     return converted
 
 
 def _annotation(annotation: dict[str, Any]) -> Any:
+    """Return a classic annotation query after the conversion. An entry that is not an object is left out."""
     (query,) = classic_to_elements({"annotations": {"list": [annotation, None]}}, CONTEXT)["annotations"]
     assert query["kind"] == "AnnotationQuery"
     return query["spec"]
@@ -178,7 +182,7 @@ def test_unknown_variables_are_left_out(variable: Any) -> None:
     ],
 )
 def test_variables_have_their_types_or_defaults(variable: dict[str, Any], expected: dict[str, Any]) -> None:
-    """A member of a variable is kept if it has the expected type, and else is replaced by its default or left out."""
+    """A member of a variable with a valid value is kept, and any other value is replaced by the default or left out."""
     (converted,) = _variables(variable)
     assert {name: converted["spec"].get(name, ABSENT) for name in expected} == expected
 

@@ -22,13 +22,16 @@ SOURCE = {"type": "loki", "uid": "u"}
 
 
 def kind_and_spec(kind: str, **spec: Any) -> Tree:
+    """Return a part of a dashboard: its kind, and its spec with these members."""
     return {"kind": kind, "spec": spec}
 
 
 def reference(name: str) -> Tree:
+    """Return the reference of a layout to an element."""
     return {"kind": "ElementReference", "name": name}
 
 
+# The parts of the full dashboard below.
 FIELD_DEFAULTS = {
     "mappings": [
         {"type": "value", "options": {"1": {"text": "one", "index": 0}}},
@@ -110,7 +113,7 @@ FULL_DASHBOARD_BY_VERSION = {version: convert(FULL_DASHBOARD, "v2alpha1", versio
 
 
 def full_dashboard_with(version: str, path: str, value: Any) -> Tree:
-    """Return the full dashboard with another value at a path, or without it if the value is ``...``."""
+    """Return the full dashboard with another value at a path (``links/0/title``). The value ``...`` removes the member."""
     spec: Tree = orjson.loads(orjson.dumps(FULL_DASHBOARD_BY_VERSION[version]))
     *steps, last = path.split("/")
     target: Any = spec
@@ -125,6 +128,7 @@ def full_dashboard_with(version: str, path: str, value: Any) -> Tree:
 
 
 def faults(spec: Mapping[str, Any], version: str = "v2alpha1") -> list[tuple[str, str]]:
+    """Return the path and the reason of each fault."""
     return [(cause.field, cause.reason) for cause in check_elements(spec, version).faults]
 
 
@@ -147,6 +151,7 @@ def test_a_dashboard_of_another_version_has_faults(version: str, other: str) -> 
     assert faults(FULL_DASHBOARD_BY_VERSION[other], version)
 
 
+# Paths to parts of the full dashboard.
 PANEL_PATH = "elements/panel/spec"
 QUERIES, FIELDS = f"{PANEL_PATH}/data/spec/queries", f"{PANEL_PATH}/vizConfig/spec/fieldConfig"
 PANEL_FIELD = "spec.elements.panel.spec"
@@ -291,6 +296,7 @@ def test_the_number_of_causes_is_limited() -> None:
 
 
 def nested_layout(depth: int) -> Tree:
+    """Return a dashboard with a grid inside tabs and rows, which alternate."""
     layout = kind_and_spec("GridLayout", items=[])
     for level in range(depth):
         if level % 2:
@@ -306,6 +312,7 @@ def test_layouts_are_nested_to_the_limit_of_conversions() -> None:
     Layouts next to each other are not limited.
     """
     assert faults(nested_layout(MAX_LAYOUT_DEPTH)) == []
+    # Twice as many layouts as may be nested.
     neighbours = kind_and_spec("RowsLayout", rows=[kind_and_spec("RowsLayoutRow", layout=GRID | {"spec": {}})] * 2 * MAX_LAYOUT_DEPTH)
     assert faults({"title": "T", "layout": neighbours}) == []
     (cause,) = check_elements(nested_layout(MAX_LAYOUT_DEPTH + 1), "v2alpha1").faults
@@ -319,7 +326,7 @@ ANY_VALUE = (
 
 
 def paths(tree: Any, prefix: str = "") -> list[str]:
-    """Return the paths of all members and items of a tree."""
+    """Return the paths of all members and items of a tree, with slashes between names and positions."""
     result = []
     for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
         result += [f"{prefix}{name}", *paths(value, f"{prefix}{name}/")]

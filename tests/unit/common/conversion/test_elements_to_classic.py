@@ -15,6 +15,7 @@ from dashwright.common.conversion.failures import ConversionFailed
 
 Tree = dict[str, Any]
 
+# The members of every converted dashboard.
 MINIMUM = {
     "title": "",
     "graphTooltip": 0,
@@ -70,12 +71,14 @@ def test_links_have_all_their_members() -> None:
 
 
 def variable_of(kind: str, **spec: Any) -> Tree:
+    """Return a variable ``v`` after the conversion."""
     converted: Tree
     (converted,) = elements_to_classic({"variables": [{"kind": kind, "spec": {"name": "v", **spec}}]}, EMPTY_CONTEXT)["templating"]["list"]
     return converted
 
 
 EMPTY_OPTION = {"text": "", "value": ""}
+# Members of variables whose value is one of several options.
 CHOICE = {"multi": False, "includeAll": False, "allowCustomValue": False, "current": EMPTY_OPTION, "options": []}
 
 
@@ -165,11 +168,12 @@ def test_each_kind_of_variable_has_its_required_members(kind: str, classic: Tree
     ],
 )
 def test_variables_keep_what_is_set(kind: str, spec: Tree, classic: Tree) -> None:
-    """Variables keep their settings: names of values become numbers, and options keep text, value and selection."""
+    """Variables keep their settings. Names of choices become the classic numbers, and options keep text, value and selection."""
     assert variable_of(kind, **spec) == variable_of(kind) | classic
 
 
 def annotation_of(**spec: Any) -> Tree:
+    """Return an annotation query after the conversion."""
     converted: Tree
     (converted,) = elements_to_classic({"annotations": [{"kind": "AnnotationQuery", "spec": spec}]}, EMPTY_CONTEXT)["annotations"]["list"]
     return converted
@@ -200,7 +204,7 @@ def annotation_of(**spec: Any) -> Tree:
     ],
 )
 def test_annotations_have_their_classic_form(spec: Tree, added: Tree) -> None:
-    """Legacy options become members of the classic annotation again, except those that the annotation has itself."""
+    """An annotation query has its classic members. Legacy options become members, unless the query has a member of their name."""
     assert annotation_of(name="N", enable=True, **spec) == {"name": "N", "enable": True, "hide": False, "iconColor": ""} | added
 
 
@@ -221,29 +225,33 @@ def test_annotations_have_their_classic_form(spec: Tree, added: Tree) -> None:
     ],
 )
 def test_broken_parts_fail_with_their_place(spec: Tree, message: str) -> None:
-    """A broken part fails with an error that has what is wrong, where, and what is expected."""
+    """The error of a broken part says what is wrong, where, and what is expected."""
     with pytest.raises(ConversionFailed) as caught:
         elements_to_classic(spec, EMPTY_CONTEXT)
     assert message in caught.value.message
 
 
+# The strategies of random documents: parts in their correct form, of which a few are broken.
 SCALARS = st.none() | st.booleans() | st.integers(-5, 30) | st.floats(0, 2) | st.sampled_from(["", "a", "custom", "v"])
 
 
 def rarely_broken(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Return values that are rarely of another type."""
+    """Return a strategy whose values are replaced by one of any type in one of 41 cases."""
     return st.integers(0, 40).flatmap(lambda number: value if number else SCALARS | st.just([]) | st.just({}))
 
 
 def kinds(*names: str) -> st.SearchStrategy[Any]:
+    """Return a strategy of names of kinds, rarely broken."""
     return rarely_broken(st.sampled_from(names))
 
 
 def optional_members(**members: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy of objects with any of these members, rarely broken."""
     return rarely_broken(st.fixed_dictionaries({}, optional={name: rarely_broken(value) for name, value in members.items()}))
 
 
 def lists_of(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy of short lists, rarely broken."""
     return rarely_broken(st.lists(item, max_size=3))
 
 
@@ -295,6 +303,7 @@ AUTO_GRID = optional_members(
 
 
 def sections_of(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy of rows or tabs with inner layouts."""
     section = optional_members(
         spec=optional_members(layout=inner, title=SCALARS, collapse=SCALARS, hideHeader=SCALARS, repeat=optional_members(value=SCALARS))
     )
@@ -341,7 +350,7 @@ SPECS = st.fixed_dictionaries(
 
 @given(SPECS)
 def test_any_document_is_converted_or_fails_with_a_message(spec: Tree) -> None:
-    """A broken document raises ConversionFailed and nothing else. The input is not changed, and the result is JSON."""
+    """Any document is converted to JSON, or raises ConversionFailed and nothing else. The document is not changed."""
     before = copy.deepcopy(spec)
     with contextlib.suppress(ConversionFailed):
         orjson.dumps(elements_to_classic(spec, EMPTY_CONTEXT))

@@ -17,16 +17,19 @@ IDS = range(1, 5)
 
 
 def item(number: int, y: int = 0, height: int = 4, x: int = 0, **members: Any) -> Tree:
+    """Return an item of a grid, for the element with a number."""
     reference = {"kind": "ElementReference", "name": f"e{number}"}
     spec = {"x": x, "y": y, "width": 6, "height": height, "element": reference, **members}
     return {"kind": "GridLayoutItem", "spec": spec}
 
 
 def grid(*items: Tree) -> Tree:
+    """Return a grid of items."""
     return {"kind": "GridLayout", "spec": {"items": list(items)}}
 
 
 def auto_grid(*numbers: int, item_members: Tree | None = None, **settings: Any) -> Tree:
+    """Return an automatic grid with the elements of these numbers."""
     items = [
         {"kind": "AutoGridLayoutItem", "spec": {"element": {"kind": "ElementReference", "name": f"e{number}"}, **(item_members or {})}}
         for number in numbers
@@ -35,22 +38,27 @@ def auto_grid(*numbers: int, item_members: Tree | None = None, **settings: Any) 
 
 
 def row(layout: Tree | None, **members: Any) -> Tree:
+    """Return a row with a layout in it, or without any."""
     return {"kind": "RowsLayoutRow", "spec": {**members, **({"layout": layout} if layout else {})}}
 
 
 def rows(*rows: Tree) -> Tree:
+    """Return a layout of rows."""
     return {"kind": "RowsLayout", "spec": {"rows": list(rows)}}
 
 
 def tab(layout: Tree, **members: Any) -> Tree:
+    """Return a tab with a layout in it."""
     return {"kind": "TabsLayoutTab", "spec": {**members, "layout": layout}}
 
 
 def tabs(*tabs: Tree) -> Tree:
+    """Return a layout of tabs."""
     return {"kind": "TabsLayout", "spec": {"tabs": list(tabs)}}
 
 
 def panels_of(layout: Any) -> list[Tree]:
+    """Return the panels of a converted dashboard with a layout and the elements ``e1`` to ``e4``, titled ``P1`` to ``P4``."""
     elements = {f"e{number}": {"kind": "Panel", "spec": {"id": number, "title": f"P{number}"}} for number in IDS}
     spec = {"title": "T", "elements": elements, "layout": layout}
     panels: list[Tree] = elements_to_classic(spec, EMPTY_CONTEXT).get("panels", [])
@@ -58,7 +66,7 @@ def panels_of(layout: Any) -> list[Tree]:
 
 
 def positions_of(panels: Sequence[Tree]) -> list[Any]:
-    """Return the title, line and inner panels of each panel, briefly. A row without a position has the line None."""
+    """Return the title, the line (None without a position) and, for a collapsed row with panels, the inner panels of each panel."""
     return [
         (panel.get("title"), panel.get("gridPos", {}).get("y"), *([positions_of(panel["panels"])] if panel.get("panels") else []))
         for panel in panels
@@ -171,13 +179,16 @@ def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
     ],
 )
 def test_automatic_grids_have_equal_panels(settings: Tree, size: tuple[int, int]) -> None:
-    """The width of the panels in an automatic grid follows from the number of columns, and their height from its mode or from pixels."""
+    """Panels of an automatic grid have equal sizes in units of the grid.
+
+    The width follows from the number of columns, and the height from the mode or from pixels.
+    """
     (panel,) = panels_of(auto_grid(1, **settings))
     assert (panel["gridPos"]["w"], panel["gridPos"]["h"]) == size
 
 
 def test_automatic_grids_break_lines_at_the_full_width() -> None:
-    """Five columns of four units leave four units of a line free, in which a sixth panel begins."""
+    """Five columns of four units leave four of the 24 units of a line free, which a sixth panel fills."""
     panels = panels_of(auto_grid(1, 2, 3, 4, 1, 2, 3, maxColumnCount=5))
     assert [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels] == [
         (0, 0),
@@ -200,7 +211,7 @@ def test_automatic_grids_break_lines_at_the_full_width() -> None:
     ],
 )
 def test_panels_keep_their_repetition(layout: Tree, repetition: tuple[Any, ...]) -> None:
-    """Panels keep their repetition. Those of an automatic grid are repeated from left to right, as many in a line as it has columns."""
+    """Panels keep their repetition. A panel of an automatic grid is repeated from left to right, in lines of as many as its columns."""
     (panel,) = panels_of(layout)
     assert (panel["repeat"], panel.get("repeatDirection"), panel.get("maxPerRow")) == repetition
 
@@ -252,13 +263,14 @@ def test_row_panels_have_titles_and_states_that_were_set() -> None:
     ],
 )
 def test_broken_layouts_fail_with_their_place(layout: Any, message: str) -> None:
-    """A broken layout fails with an error that has what is wrong, where, and what is expected."""
+    """The error of a broken layout says what is wrong, where, and what is expected."""
     with pytest.raises(ConversionFailed) as caught:
         panels_of(layout)
     assert message in caught.value.message
 
 
 def nested_rows(depth: int) -> Tree:
+    """Return a grid inside tabs and rows, which alternate."""
     layout = grid(FIRST_ITEM)
     for level in range(depth):
         layout = rows(row(layout)) if level % 2 else tabs(tab(layout))
@@ -267,6 +279,7 @@ def nested_rows(depth: int) -> Tree:
 
 def test_layouts_are_nested_to_a_limit() -> None:
     """Layouts may be nested to a limit, and one more layout inside is an error."""
+    # A row panel for each layout of rows or tabs, and the panel in the grid.
     assert len(panels_of(nested_rows(MAX_LAYOUT_DEPTH))) == MAX_LAYOUT_DEPTH + 1
     with pytest.raises(ConversionFailed, match="layouts inside each other; use fewer rows and tabs"):
         panels_of(nested_rows(MAX_LAYOUT_DEPTH + 1))

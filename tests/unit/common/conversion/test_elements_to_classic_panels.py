@@ -12,11 +12,13 @@ Tree = dict[str, Any]
 
 
 def query(kind: str = "prometheus", source: Any = None, spec: Any = None, **members: Any) -> Tree:
+    """Return a query of a panel, with its data source if one is given."""
     query_spec: Tree = {"refId": "A", "hidden": False, "query": {"kind": kind, "spec": spec or {}}, **members}
     return {"kind": "PanelQuery", "spec": query_spec | ({"datasource": source} if source is not None else {})}
 
 
 def element(*queries: Tree, data: Tree | None = None, viz: Tree | None = None, **members: Any) -> Tree:
+    """Return a panel with queries, with changed members of its data, of its visualization and of itself."""
     group = {"kind": "QueryGroup", "spec": {"queries": list(queries), "transformations": [], "queryOptions": {}, **(data or {})}}
     config = {
         "kind": "timeseries",
@@ -26,6 +28,7 @@ def element(*queries: Tree, data: Tree | None = None, viz: Tree | None = None, *
 
 
 def panel_of(element: Any) -> Tree:
+    """Return the classic panel of a dashboard with one element."""
     reference = {"kind": "ElementReference", "name": "e"}
     items = [{"kind": "GridLayoutItem", "spec": {"x": 1, "y": 2, "width": 3, "height": 4, "element": reference}}]
     spec = {"elements": {"e": element}, "layout": {"kind": "GridLayout", "spec": {"items": items}}}
@@ -74,7 +77,7 @@ def test_a_panel_keeps_what_is_set() -> None:
 
 
 def test_a_library_panel_refers_to_its_body() -> None:
-    """The panel has the id and title of the dashboard, and the uid and name of the library panel."""
+    """A library panel keeps its id and title in the dashboard, and the uid and name by which it refers to its body."""
     panel = panel_of({"kind": "LibraryPanel", "spec": {"id": 7, "title": "T", "libraryPanel": {"uid": "u", "name": "N"}}})
     assert panel | {"gridPos": 0} == {
         "id": 7,
@@ -195,7 +198,7 @@ def test_overrides_lose_the_scope_of_their_matcher() -> None:
     ],
 )
 def test_broken_panels_fail_with_their_name(broken: Any, message: str) -> None:
-    """A broken panel fails with an error that has the name of the element and of the member."""
+    """The error of a broken panel names the element and the member."""
     with pytest.raises(ConversionFailed) as caught:
         panel_of(broken)
     assert message in caught.value.message

@@ -8,6 +8,7 @@ from dashwright.common.conversion.context import EMPTY_CONTEXT
 from dashwright.common.conversion.elements_schema import check_elements
 from dashwright.common.conversion.versions import convert
 
+# Options of fields in which a choice is empty or missing, by the id of the test.
 FIELDS_WITH_EMPTY_CHOICES: dict[str, dict[str, Any]] = {
     "special-value": {"mappings": [{"type": "special", "options": {"match": None, "result": {"text": "0"}}}]},
     "null-values": {"nullValueMode": ""},

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.conversion.merge import lost_members, merge
 
+# Few keys, among them those that identify items of lists, so that random documents have equal parts.
 _JSON = st.recursive(
     st.none() | st.integers(0, 3) | st.text("ab", max_size=2),
     lambda inner: (
@@ -76,7 +77,7 @@ def test_an_equal_document_lost_nothing(document: Any) -> None:
     ],
 )
 def test_losses_and_changes_are_merged(base: Any, original: Any, changed: Any, merged: Any) -> None:
-    """Each part that the client did not change has its original value, and each changed part has that of the client."""
+    """Each part that the client did not change has its original value, and each changed part has the value of the client."""
     assert merge(base, original, changed) == merged
 
 
@@ -89,5 +90,5 @@ def test_losses_and_changes_are_merged(base: Any, original: Any, changed: Any, m
     ],
 )
 def test_lost_members_are_named_by_their_paths(original: Any, converted: Any, paths: list[str]) -> None:
-    """Each lost member has a path from the document to it."""
+    """Each lost member is named by its path. A member of the original with an empty or false value is not lost."""
     assert list(lost_members(original, converted)) == paths
