@@ -33,6 +33,7 @@ def test_special_addresses_are_not_public(address: Address) -> None:
 @given(ADDRESSES | st.ip_addresses(network="64:ff9b::/96") | st.ip_addresses(network="2002::/16"))
 def test_addresses_special_to_python_are_not_public(address: Address) -> None:
     """Every address that Python's ipaddress regards as special is not public."""
+    # An IPv6 address that contains an IPv4 address is judged by the latter.
     if address in NAT64:
         address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     embedded = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address.sixtofour)
@@ -58,7 +59,7 @@ def test_an_embedded_ipv4_address_decides(address: ipaddress.IPv4Address) -> Non
 
 @given(ADDRESSES, st.integers(0, 32))
 def test_a_listed_network_allows_its_addresses(address: Address, bits: int) -> None:
-    """A listed network allows exactly its addresses, of its own IP version."""
+    """A listed network allows an address in it."""
     network = ipaddress.ip_network((address, bits), strict=False)
     assert AllowedHosts.parse([str(network)]).lists(address)
 
@@ -99,7 +100,7 @@ def test_the_setting_is_a_comma_separated_list() -> None:
 
 
 def test_standalone_may_reach_its_own_machine() -> None:
-    """In standalone mode local addresses are allowed unless the setting is given."""
+    """In standalone mode, loopback addresses are allowed unless the setting is given, even if it is empty."""
     hosts = AllowedHosts.parse(allow_local_data_sources(load()).allowed_hosts)
     assert all(hosts.permits(ipaddress.ip_address(text)) for text in ("127.0.0.1", "127.9.9.9", "::1"))
     assert not hosts.permits(ipaddress.ip_address("10.0.0.1"))

@@ -13,6 +13,7 @@ from dashwright.common.kinds.branches import is_branch
     "name", ["main", "a", "feature.add.tests", "feature_add_tests", "team/x/y", "ünïcode", "v1.2", "a@b", "refs", "a/refs/b", "HEADS"]
 )
 def test_names_that_git_accepts_are_valid(name: str) -> None:
+    """A name that git accepts as that of a branch is valid."""
     assert is_branch(name)
 
 
@@ -39,9 +40,11 @@ def test_names_that_git_accepts_are_valid(name: str) -> None:
     ids=repr,
 )
 def test_names_that_git_or_its_clients_refuse_are_invalid(name: str) -> None:
+    """A name that git refuses, that looks like another reference, or that is too long is invalid."""
     assert not is_branch(name)
 
 
+# Characters with a meaning in git, and those of the forbidden suffix ``.lock``.
 @given(st.text(alphabet="ab./@{-~ \\:lock", min_size=1, max_size=12))
 def test_accepted_names_are_valid_for_git(name: str) -> None:
     """The program ``git`` accepts each accepted name."""

@@ -1,4 +1,4 @@
-"""Chores are repeated until they are stopped, even if a round raises an error."""
+"""Chores, which run rounds until they are stopped: failed rounds, the first round, and stops."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from dashwright.common.errors import Unavailable
 def recording_work(
     rounds: list[str], name: str, *, max_rounds: int = 3, error: Exception | None = None
 ) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
-    """Return a function that records each round, and an event that is set after ``max_rounds`` rounds."""
+    """Return a function that records each round and may raise an error, and an event that is set after ``max_rounds`` rounds."""
     reached = asyncio.Event()
 
     async def work() -> None:
@@ -59,7 +59,7 @@ async def test_a_final_round_follows_the_running_round() -> None:
 
 
 async def test_a_stop_cancels_the_running_round() -> None:
-    """Without a final round, a stop does not wait for a running round."""
+    """Without a final round, a stop cancels the running round instead of waiting for it."""
     has_begun, events = asyncio.Event(), list[str]()
 
     async def work() -> None:
@@ -76,7 +76,7 @@ async def test_a_stop_cancels_the_running_round() -> None:
 
 
 async def test_the_first_round_runs_at_the_start() -> None:
-    """A chore with an interval of an hour has run once when it is stopped immediately."""
+    """The first round of a chore runs at its start, even if its interval is an hour."""
     rounds: list[str] = []
     work, reached = recording_work(rounds, "hourly", max_rounds=1)
     chore = Chore("hourly", work, seconds=3600)

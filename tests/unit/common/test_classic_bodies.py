@@ -14,10 +14,14 @@ from dashwright.common.models.classic import ClassicBody, Name
 
 
 class Address(ClassicBody):
+    """An object inside a body."""
+
     zip_code: Name = ""
 
 
 class Body(ClassicBody):
+    """A body with a required member, and with optional ones of each type."""
+
     name: Name
     org_id: Integer64 = 1
     is_disabled: bool = False
@@ -25,6 +29,7 @@ class Body(ClassicBody):
 
 
 def parse_body(text: str) -> Body:
+    """Return the body of a request. Raises ValidationError."""
     return Body.model_validate_json(text)
 
 
@@ -93,7 +98,10 @@ def test_other_properties_have_no_effect() -> None:
     ids=lambda text: text[:60],
 )
 def test_invalid_bodies_are_refused(text: str) -> None:
-    """A body that is not an object, a wrong type, a number beyond 64 bits, and a text that the database cannot hold are refused."""
+    """A body is refused if it is not an object, or if a member is missing or has a wrong type.
+
+    Numbers beyond 64 bits, and texts that the database cannot hold, are refused too.
+    """
     with pytest.raises(ValidationError):
         parse_body(text)
 

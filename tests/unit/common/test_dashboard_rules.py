@@ -11,6 +11,7 @@ from dashwright.common.kinds.kind import Body
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 
+#: A dashboard with elements and a layout, as text.
 LAYOUT = '{"title":"T","elements":{},"layout":{"kind":"GridLayout"}}'
 #: A dashboard whose layout refers to an element that does not exist.
 BROKEN_LAYOUT = orjson.dumps(
@@ -43,7 +44,7 @@ def admission_faults(
 
 
 def stored_form(spec: str, *, version: str = "") -> Body:
-    """Return the stored form of a body that a client sent in an old version. The default is the version of the stored form."""
+    """Return a body as it is stored, by default in the version that its form has."""
     layout = DASHBOARD.extract(orjson.loads(spec)).layout
     return Body("d", "default", "T", "", version or ("v2alpha1" if layout else "v0alpha1"), layout, spec, None)
 
@@ -64,7 +65,7 @@ def test_a_short_or_invalid_refresh_is_rejected(refresh: Any) -> None:
 
 
 def test_a_stored_refresh_is_kept() -> None:
-    """A dashboard stored before the minimum was raised can still be changed elsewhere."""
+    """A stored refresh below the minimum is accepted again, so that other members of the dashboard can be changed."""
     assert admission_faults({"refresh": "5s"}, old={"refresh": "5s"}) == []
     with pytest.raises(BadRequest):
         admission_faults({"refresh": "4s"}, old={"refresh": "5s"})
@@ -105,7 +106,7 @@ def test_the_classic_schema_is_checked_in_v1beta1_only(spec: dict[str, Any], fie
 
 
 def test_a_body_keeps_its_text_in_its_stored_version() -> None:
-    """A body is returned in its own version exactly as it was sent, with the digits of its numbers."""
+    """A body is returned in its stored version, or an alias of it, exactly as it was sent, with the digits of its numbers."""
     assert DASHBOARD.rendered(stored_form('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
     assert DASHBOARD.rendered(stored_form(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
     assert DASHBOARD.rendered(stored_form('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
@@ -113,7 +114,10 @@ def test_a_body_keeps_its_text_in_its_stored_version() -> None:
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
 def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> None:
-    """The placeholder has the title and a schema version of no real dashboard; the status has the reason and the stored spec."""
+    """In classic versions, a placeholder replaces a layout that cannot be converted.
+
+    The placeholder has the title and the schema version 9999, which no real dashboard has. The status has the error and the stored spec.
+    """
     spec, status, _ = DASHBOARD.rendered(stored_form(BROKEN_LAYOUT), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
@@ -123,7 +127,10 @@ def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> 
 
 
 def test_a_placeholder_sent_back_keeps_the_body() -> None:
-    """A placeholder that is sent back in its version keeps the stored spec. Other specs of that schema version are rejected."""
+    """A client that sends a placeholder back keeps the stored spec. A changed placeholder is rejected.
+
+    In a version that has no placeholders, or for a new dashboard, it is a spec like any other.
+    """
     old = stored_form(BROKEN_LAYOUT)
     placeholder = {"schemaVersion": 9999, "title": "T"}
     assert DASHBOARD.body_of(old, "v1beta1", placeholder) == orjson.loads(BROKEN_LAYOUT)
@@ -134,7 +141,7 @@ def test_a_placeholder_sent_back_keeps_the_body() -> None:
 
 
 def test_a_layout_is_stored_as_the_newest_version() -> None:
-    """A body with elements is stored in the newest version; a classic body keeps its version."""
+    """A body with elements that was sent in a classic version is stored in a version with elements. A classic body keeps its version."""
     layout, classic = DASHBOARD.extract({"title": "T", "layout": {}}), DASHBOARD.extract({"title": "T"})
     assert DASHBOARD.stored_version("v0alpha1", layout) == "v2alpha1"
     assert DASHBOARD.stored_version("v0alpha1", classic) == "v0alpha1"

@@ -22,6 +22,6 @@ async def test_a_lost_broker_is_unavailable(error: BaseException) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyError("x")], ids=lambda error: type(error).__name__)
 def test_other_errors_are_not_changed(error: Exception) -> None:
-    """An error that is a fault of the program is not converted to that of a lost broker."""
+    """An error of the program itself is not reported as a lost broker."""
     with pytest.raises(type(error)), translate_errors("Publishing"):
         raise error

@@ -20,7 +20,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
     ],
 )
 def test_a_dashboard_extract_has_title_layout_and_tags(spec: dict[str, Any], extract: Extract) -> None:
-    """The extract has the tags that are strings which the database can store, and ignores other values."""
+    """The extract has the title, whether there is a layout, and the tags that the database can store. Other values are ignored."""
     extracted = DASHBOARD.extract(spec)
     assert extracted._replace(tags=list(extracted.tags)) == extract._replace(tags=list(extract.tags), refs=[])
 
@@ -36,9 +36,10 @@ def test_a_dashboard_extract_has_title_layout_and_tags(spec: dict[str, Any], ext
     ],
 )
 def test_a_dashboard_extract_has_its_library_panels(spec: dict[str, Any], refs: list[str]) -> None:
-    """The extract has each library panel of rows and both layouts once, and ignores invalid names."""
+    """The extract has the uid of each library panel once, from panels, rows and elements. Invalid uids are ignored."""
     assert DASHBOARD.extract(spec).refs == refs
 
 
 def test_the_extract_of_other_kinds_is_the_title() -> None:
+    """The extract of a kind without further rules, such as a folder, has only the title."""
     assert FOLDER.extract({"title": "T", "tags": ["a"], "layout": {}}) == Extract("T")

@@ -15,20 +15,27 @@ ORGANIZATIONS = range(5)
 
 
 class LimiterUnderTest:
-    """A limiter under test, with its waiting and working requests."""
+    """A limiter under test, with its waiting and working requests.
+
+    Each method returns when the limiter has handled the change. The ``number`` of a request counts from 0 and wraps around.
+    """
 
     def __init__(self, limiter: FairLimiter) -> None:
         self.limiter = limiter
+        #: Organization and task of each request that waits.
         self.waiting: list[tuple[int, asyncio.Task[None]]] = []
+        #: Organization and task of each request that has a slot, and the event that ends it.
         self.working: list[tuple[int, asyncio.Task[None], asyncio.Event]] = []
         self.refused = 0
 
     async def arrive(self, organization: int) -> None:
+        """Start a request of an organization."""
         task = asyncio.create_task(self._request(organization))
         self.waiting.append((organization, task))
         await self.settle()
 
     async def end(self, number: int) -> None:
+        """End a request that works."""
         if self.working:
             self.working[number % len(self.working)][2].set()
             await self.settle()
@@ -43,23 +50,27 @@ class LimiterUnderTest:
         """Cancel a request while it may be receiving the slot of another one."""
         if self.waiting and self.working:
             self.working[number % len(self.working)][2].set()
+            # Half of the cancellations come one round of the event loop later.
             if number % 2:
                 await asyncio.sleep(0)
             self.waiting[0][1].cancel()
             await self.settle()
 
     async def close(self) -> None:
+        """Cancel all requests."""
         for task in [*(task for _, task in self.waiting), *(task for _, task, _ in self.working)]:
             task.cancel()
         await self.settle()
 
     async def settle(self) -> None:
+        """Let the limiter handle all changes, and remove ended requests from those that wait."""
         # A slot is passed on in several rounds of the event loop.
         for _ in range(6):
             await asyncio.sleep(0)
         self.waiting = [(organization, task) for organization, task in self.waiting if not task.done()]
 
     def slots_by_organization(self) -> Counter[int]:
+        """Return the number of working requests of each organization."""
         return Counter(organization for organization, *_ in self.working)
 
     async def _request(self, organization: int) -> None:
@@ -80,7 +91,7 @@ class LimiterUnderTest:
 
 
 def check_laws(under_test: LimiterUnderTest) -> None:
-    """Raise AssertionError if a slot is free that a waiting request may use."""
+    """Raise AssertionError if a slot is free that a waiting request may use, or if too many requests work or wait."""
     limiter, slots_by_organization = under_test.limiter, under_test.slots_by_organization()
     free_slots = limiter.slots - slots_by_organization.total()
     waiting = Counter(organization for organization, _ in under_test.waiting)
@@ -112,6 +123,7 @@ def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: i
             check_laws(under_test)
         await under_test.close()
         assert not under_test.working
+        # No slot was lost: requests of different organizations can still use all of them.
         for organization in range(slots):
             await under_test.arrive(organization)
         assert under_test.slots_by_organization().total() == slots
@@ -121,7 +133,7 @@ def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: i
 
 
 async def test_waiting_organizations_take_turns() -> None:
-    """A long backlog of one and a short one of another are served alternately, each in its own order."""
+    """Waiting requests of two organizations are served alternately, those of each organization in the order of arrival."""
     limiter, served = FairLimiter(1, waiting=20), []
 
     async def run_request(organization: str, number: int) -> None:
@@ -135,7 +147,10 @@ async def test_waiting_organizations_take_turns() -> None:
 
 
 async def test_an_organization_cannot_fill_the_queue() -> None:
-    """An organization may use half of the eight places in the queue. Further requests are refused, and those of others wait."""
+    """An organization may use half of the eight places in the queue. Its further requests are refused, and those of others are not.
+
+    The second slot is reserved for another organization.
+    """
     under_test = LimiterUnderTest(FairLimiter(2, waiting=8))
     for _ in range(20):
         await under_test.arrive(1)

@@ -88,6 +88,7 @@ _DASHBOARD: Final = {
 }
 _TYPES: Final = ("graph", "row", "singlestat", "table", "text2", "timeseries", "table-old", "gauge")
 
+# Names and values that migrations distinguish, and any others.
 _texts = st.sampled_from(("", "1", "default", "$ds", "null", "row", "table", "query", "-- Mixed --", "250px")) | st.text(
     string.printable, max_size=4
 )
@@ -109,6 +110,7 @@ def _dashboards(draw: st.DrawFn) -> dict[str, Any]:
 
 def _change(draw: st.DrawFn, container: Any) -> None:
     """Replace, remove or add one member at any depth of a document."""
+    # At each level, the change usually concerns one of the inner members.
     while container and draw(st.integers(0, 5)):
         names = list(container) if isinstance(container, dict) else list(range(len(container)))
         name = draw(st.sampled_from(names))
@@ -134,16 +136,21 @@ def _sort_members(value: Any) -> Any:
     return [_sort_members(item) for item in value] if isinstance(value, list) else value
 
 
+# Few random changes reach the same migration, so many examples are needed.
 @settings(max_examples=1000, deadline=None)
 @given(_dashboards())
 def test_any_document_can_be_migrated(dashboard: dict[str, Any]) -> None:
-    """No document makes a migration fail or is changed by it, and a migrated document is not changed by another migration."""
+    """Any document with a valid schema version is migrated to the latest version, and is not changed itself.
+
+    A second migration changes nothing.
+    """
     before = copy.deepcopy(dashboard)
     if schema_version(dashboard) not in range(LATEST + 1):
         with pytest.raises(ConversionFailed):
             migrate(dashboard, _CONTEXT)
         return
     migrated = migrate(dashboard, _CONTEXT)
+    # Texts are compared, because NaN differs from itself.
     assert repr(dashboard) == repr(before)
     assert migrated["schemaVersion"] == LATEST
     migrate_fully(dashboard, _CONTEXT)
@@ -156,7 +163,7 @@ def test_any_document_can_be_migrated(dashboard: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("member", ["panels", "rows"])
 def test_panels_at_any_depth_are_not_changed(member: str) -> None:
-    """A migration does not change its argument, also not the panels in rows of the dashboard or in rows of rows."""
+    """A migration does not change its argument, not even the panels in rows of the dashboard or in rows of rows."""
     nested = {"type": "row", "panels": [{"type": "row", "panels": [copy.deepcopy(_PANEL)]}]}
     dashboard = {"schemaVersion": 0, member: [nested]}
     before = copy.deepcopy(dashboard)
@@ -165,7 +172,7 @@ def test_panels_at_any_depth_are_not_changed(member: str) -> None:
 
 
 def test_a_large_dashboard_can_be_migrated() -> None:
-    """A dashboard of thousands of panels is migrated completely."""
+    """Thousands of panels without ids receive ids in their order, and are then sorted by their position, here from last to first."""
     panels = [{**_PANEL, "id": None, "gridPos": {"x": 0, "y": -index}} for index in range(3000)]
     migrated = migrate({"schemaVersion": 20, "panels": panels}, _CONTEXT)
     assert [panel["id"] for panel in migrated["panels"]] == list(range(3000, 0, -1))

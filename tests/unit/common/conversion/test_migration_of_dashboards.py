@@ -107,6 +107,7 @@ def _rows(*rows: _Json) -> list[_Json]:
 
 
 def _grid_position(panel: _Json) -> tuple[int, int, int, int]:
+    """Return column, line, width and height of a panel."""
     position = panel["gridPos"]
     return position["x"], position["y"], position["w"], position["h"]
 
@@ -123,18 +124,18 @@ def _grid_position(panel: _Json) -> tuple[int, int, int, int]:
     ],
 )
 def test_panels_of_a_row_fill_the_grid(panels: list[_Json], expected_positions: list[tuple[int, int, int, int]]) -> None:
-    """A span is two columns, a row without a height has 250 pixels, and a panel that does not fit starts a line."""
+    """A unit of ``span`` is two columns, a row without a height has 250 pixels, and a panel that does not fit starts a line."""
     assert [_grid_position(panel) for panel in _rows({"panels": panels})] == expected_positions
 
 
 def test_rows_follow_each_other_without_titles() -> None:
-    """No row panels are added if no row is collapsed, repeated or shows its title."""
+    """Rows follow each other without row panels if no row is collapsed, repeated or shows its title."""
     panels = _rows({"panels": [{"span": 12}]}, {"height": 90, "panels": [{"span": 12}]})
     assert [(_grid_position(panel), panel.get("type")) for panel in panels] == [((0, 0, 24, 7), None), ((0, 7, 24, 3), None)]
 
 
 def test_rows_follow_each_other_with_titles() -> None:
-    """A row panel takes one line above the panels of its row."""
+    """If any row shows its title, each row has a row panel, which takes one line above the panels of its row."""
     rows: list[_Json] = [{"showTitle": True, "panels": [{"id": 1}]}, {"panels": [{"id": 2}]}]
     assert [(panel["id"], panel["gridPos"]["y"]) for panel in _rows(*rows)] == [(3, 0), (1, 1), (4, 8), (2, 9)]
 
@@ -170,14 +171,14 @@ def test_copies_of_repeated_rows_are_dropped() -> None:
 
 
 def test_panels_of_rows_never_take_an_id_in_use() -> None:
-    """Panels outside of rows and panels in rows share one range of ids."""
+    """Panels outside of rows, panels in rows and row panels have different ids."""
     migrated = _migrate_to(16, {"panels": [{}], "rows": [{"showTitle": True, "panels": [{"id": 5}, {"id": 5}]}]})
     ids = [panel["id"] for panel in migrated["panels"]]
     assert len(set(ids)) == len(ids) == 4
 
 
 def test_copies_of_repeated_panels_are_dropped() -> None:
-    """Copies that the repetition of a panel made are dropped, also from rows. The id of the repeated panel may be null in other panels."""
+    """Copies that the repetition of a panel made are dropped, also from rows. A panel whose ``repeatPanelId`` is null is not a copy."""
     row = {"id": 3, "type": "row", "panels": [{"id": 4, "repeatPanelId": 1}, {"id": 5}]}
     migrated = _migrate_to(27, {"panels": [{"id": 1, "repeatPanelId": None}, {"id": 2, "repeatPanelId": 1}, row]})
     assert [panel["id"] for panel in migrated["panels"]] == [1, 3]

@@ -25,6 +25,7 @@ _MIXED = {"uid": "-- Mixed --", "type": "datasource"}
 
 
 def _panel(version: int, panel: _Json) -> _Json:
+    """Return a panel after the migration from the preceding schema version to ``version``."""
     migrated: _Json = migrate({"schemaVersion": version - 1, "panels": [{"id": 1, **panel}]}, _CONTEXT, version)["panels"][0]
     return migrated
 
@@ -51,7 +52,7 @@ def test_names_become_references(source: object, reference: object) -> None:
 
 @pytest.mark.parametrize("source", [None, "default"])
 def test_the_default_data_source_is_replaced_later(source: object) -> None:
-    """Version 33 does not replace the default data source; version 36 does."""
+    """Version 33 does not replace the default data source by a reference: only version 36 does."""
     panel = _panel(33, {"datasource": source, "targets": [{"refId": "A", "datasource": "default"}]})
     assert "datasource" not in panel
     assert panel["targets"] == [{"refId": "A", "datasource": "default"}]
@@ -86,7 +87,7 @@ def test_panels_in_rows_without_queries_get_no_reference() -> None:
 
 
 def test_annotations_and_variables_get_references() -> None:
-    """Version 36 gives each annotation query a reference, and query variables whose data source is null."""
+    """Version 36 adds references to annotation queries, and to query variables whose data source is null."""
     variables = [{"type": "query", "datasource": None}, {"type": "query", "datasource": "Logs"}, {"type": "custom", "datasource": None}]
     dashboard = {"schemaVersion": 35, "annotations": {"list": [{"builtIn": 1}, {"datasource": "Logs"}]}, "templating": {"list": variables}}
     migrated = migrate(dashboard, _CONTEXT, 36)
@@ -95,7 +96,7 @@ def test_annotations_and_variables_get_references() -> None:
 
 
 def test_selected_data_sources_become_references_in_v1() -> None:
-    """In v1, a data source that a variable selects is an object, in query variables, panels, rows and queries."""
+    """In v1, a data source that a variable selects is an object in query variables, and in panels and their queries, also in rows."""
     panel = {"id": 1, "datasource": "$ds", "targets": [{"refId": "A", "datasource": "${ds}"}, {"refId": "B", "datasource": "Logs"}]}
     spec = {
         "schemaVersion": 42,

@@ -12,14 +12,17 @@ _Json = dict[str, Any]
 
 
 def _override(*properties: _Json) -> _Json:
+    """Return an override of the field ``cpu``."""
     return {"matcher": {"id": "byName", "options": "cpu"}, "properties": list(properties)}
 
 
 def _fields(defaults: _Json, *overrides: _Json) -> _Json:
+    """Return the member of a panel with these options of fields and overrides."""
     return {"fieldConfig": {"defaults": defaults, "overrides": list(overrides)}}
 
 
 def _mappings(*mappings: _Json, **defaults: object) -> _Json:
+    """Return the member of a panel with value mappings and other options of fields."""
     return _fields({"mappings": list(mappings), **defaults})
 
 
@@ -47,6 +50,7 @@ _INFLUX_AFTER = {
 _CLOUDWATCH = {"refId": "A", "dimensions": {}, "namespace": "n", "region": "r", "metricName": "m"}
 _CLOUDWATCH_AFTER = {**_CLOUDWATCH, "metricQueryType": 0, "metricEditorMode": 0}
 
+# The schema version, members of a panel before it, and members after the migration to it.
 _CASES = [
     pytest.param(8, {"targets": [_INFLUX]}, {"targets": [_INFLUX_AFTER]}, id="8: fields of InfluxDB"),
     pytest.param(
@@ -242,6 +246,7 @@ _CASES = [
 
 
 def _migrate_panels(version: int, panels: list[_Json]) -> list[_Json]:
+    """Return panels after the migration from the preceding schema version to ``version``."""
     migrated: list[_Json] = migrate({"schemaVersion": version - 1, "panels": panels}, EMPTY_CONTEXT, version)["panels"]
     return migrated
 
@@ -253,8 +258,7 @@ def test_panels_are_upgraded(version: int, before: _Json, after: _Json) -> None:
     [panel] = _migrate_panels(version, [{"id": 1, **before}])
     assert before == original
     assert panel.items() >= after.items()
-    replaced = {"minSpan", "options-gauge"} & panel.keys()
-    assert not replaced
+    assert not {"minSpan", "options-gauge"} & panel.keys()
 
 
 @pytest.mark.parametrize(("version", "before", "after"), _CASES)
@@ -267,7 +271,7 @@ def test_panels_in_rows_are_upgraded(version: int, before: _Json, after: _Json) 
 
 @pytest.mark.parametrize("span", [-1, 0, 1, 25, "wide", None])
 def test_an_invalid_smallest_span_is_removed(span: object) -> None:
-    """A smallest span that gives no number of panels is removed."""
+    """A smallest span from which no number of panels per row follows is removed."""
     [panel] = _migrate_panels(17, [{"id": 1, "minSpan": span}])
     assert panel == {"id": 1}
 
@@ -286,6 +290,7 @@ def test_annotation_queries_have_one_statistic(statistics: list[object], names: 
     """An annotation query of CloudWatch with several statistics becomes one for each, whose name ends with the statistic."""
     query = {"name": "load", "dimensions": {}, "namespace": "n", "region": "r", "prefixMatching": False, "statistics": statistics}
     migrated = migrate({"schemaVersion": 33, "annotations": {"list": [query]}}, EMPTY_CONTEXT, 34)
+    # The first query is that of the dashboard's own annotations.
     assert [annotation["name"] for annotation in migrated["annotations"]["list"][1:]] == names
 
 

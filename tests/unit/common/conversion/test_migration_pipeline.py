@@ -18,6 +18,7 @@ def _migrate_to_latest(dashboard: _Json) -> _Json:
 
 
 def _migrate_panel(panel: _Json) -> _Json:
+    """Return the only panel of a dashboard of the latest version after a migration."""
     [migrated] = _migrate_to_latest({"panels": [{"id": 1, **panel}]})["panels"]
     migrated_panel: _Json = migrated
     return migrated_panel
@@ -28,14 +29,14 @@ def _migrate_panel(panel: _Json) -> _Json:
     [(43, "newer than 42"), (99.0, "newer than 42"), ("43", "newer than 42"), (-1, "must be at least 0"), ("-1", "must be at least 0")],
 )
 def test_other_schema_versions_are_refused(version: object, message: str) -> None:
-    """A schema version above the target or below 0 is refused with a message that contains both numbers."""
+    """A schema version above the latest or below 0 is refused with a message that names the bound."""
     with pytest.raises(ConversionFailed, match=message):
         migrate({"schemaVersion": version}, EMPTY_CONTEXT)
 
 
 @pytest.mark.parametrize("version", [None, "", "one", True, [], {}, float("inf"), "4.5", "__1"])
 def test_an_invalid_schema_version_is_the_first(version: object) -> None:
-    """A dashboard without a usable schema version is migrated from version 0."""
+    """A dashboard with an invalid schema version is migrated from version 0, so that early members such as the crosshair move."""
     assert migrate({"schemaVersion": version, "sharedCrosshair": True}, EMPTY_CONTEXT)["graphTooltip"] == 1
 
 
@@ -46,7 +47,7 @@ def test_a_target_is_reached_step_by_step() -> None:
 
 
 def test_each_migration_leads_to_a_supported_version() -> None:
-    """The registered migrations lead to versions up to the latest one."""
+    """The last registered migration leads to the latest version."""
     assert max(MIGRATIONS) == LATEST
 
 
@@ -124,7 +125,7 @@ def test_other_members_are_kept() -> None:
     ],
 )
 def test_variables_are_saved_without_derived_members(variable: _Json, saved: _Json) -> None:
-    """Options that are found at run time and null members are not saved."""
+    """Options that a query determines at run time, and null members, are not saved."""
     assert _migrate_to_latest({"templating": {"list": [variable]}})["templating"]["list"] == [saved]
 
 
@@ -160,13 +161,14 @@ def test_variables_are_saved_without_derived_members(variable: _Json, saved: _Js
 def test_panels_are_saved_without_defaults(panel: _Json, saved: _Json) -> None:
     """A saved panel has no null members, no members of a page, and no members with their default."""
     migrated_panel = _migrate_panel(panel)
+    # Only library panels are saved with a default position.
     if "libraryPanel" in panel:
         assert migrated_panel.pop("gridPos") == {"x": 0, "y": 0, "w": 6, "h": 3}
     assert migrated_panel == {"id": 1, **saved}
 
 
 def test_library_panels_have_a_title_and_a_position() -> None:
-    """A panel that shows a library panel is saved with a title and a position, and without null members."""
+    """A library panel is saved with a title and a position, and without its other null members and empty ones."""
     saved = {"id": 1, "title": "", "gridPos": {"x": 0, "y": 0, "w": 6, "h": 3}, "libraryPanel": {"uid": "l", "name": None}}
     assert _migrate_panel({"libraryPanel": {"uid": "l", "name": None}, "targets": [], "description": None}) == saved
 
@@ -178,7 +180,7 @@ def test_copies_of_repeated_panels_are_not_saved() -> None:
 
 
 def test_panels_in_rows_get_no_defaults() -> None:
-    """A panel in a row keeps empty transformations, and its fields are not completed."""
+    """A panel in a row keeps empty transformations, and its fields are not completed. Only null members are removed."""
     nested = {"id": 2, "transformations": [], "fieldConfig": {"defaults": {}}, "options": {"a": None}}
     row = _migrate_panel({"type": "row", "panels": [nested]})
     assert row["panels"] == [{"id": 2, "transformations": [], "fieldConfig": {"defaults": {}}}]
@@ -189,7 +191,7 @@ def test_panels_in_rows_get_no_defaults() -> None:
     [([None, 4, "x"], [5, 4, 6]), ([3, 3, 3], [3, 4, 5]), ([0, -1, 1], [2, 3, 1]), ([True, 1.5, 1], [2, 1.5, 1])],
 )
 def test_panels_get_unique_ids(ids: list[object], unique: list[object]) -> None:
-    """A panel without a positive id, or with that of a panel before it, gets the next id above all others."""
+    """A panel without a positive id, or with the id of an earlier panel, gets the next id above all others."""
     panels = _migrate_to_latest({"panels": [{"id": panel_id, "type": "text"} for panel_id in ids]})["panels"]
     assert [panel["id"] for panel in panels] == unique
 
@@ -235,7 +237,7 @@ def test_deeply_nested_dashboards_are_refused() -> None:
 
 
 def test_rows_in_rows_may_be_deep() -> None:
-    """The depth of rows in rows is not limited by the depth of calls."""
+    """Hundreds of rows in rows are migrated, because a migration does not call itself for each row."""
     row: _Json = {"type": "row", "panels": []}
     for _ in range(300):
         row = {"type": "row", "panels": [row]}

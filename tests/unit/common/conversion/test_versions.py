@@ -23,6 +23,7 @@ VERSIONS = (*CLASSIC_VERSIONS, *ELEMENT_VERSIONS)
 
 
 def convert_spec(spec: Tree, source: str, target: str) -> Any:
+    """Return a spec of the version ``source`` in the version ``target``. Raises AssertionError if the input was changed."""
     before = copy.deepcopy(spec)
     result = convert(spec, source, target, EMPTY_CONTEXT)
     assert spec == before, "the input was changed"
@@ -38,7 +39,7 @@ def panel(queries: Sequence[Tree] = (), transformations: Sequence[Tree] = (), vi
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_same_version_is_not_copied(version: str) -> None:
-    """A conversion to the same version returns the spec itself."""
+    """A conversion to the same version returns the spec itself, not a copy."""
     spec: Tree = {"title": "T"}
     assert convert_spec(spec, version, version) is spec
 
@@ -208,7 +209,10 @@ def test_a_panel_of_v2_may_have_no_description() -> None:
 
 
 def test_what_v2alpha1_does_not_have_is_left_out() -> None:
-    """Three members are removed: the placement of annotations, time comparisons, and options of sections of the layout."""
+    """Members that v2alpha1 does not have are removed.
+
+    These are the placement of annotations, time comparisons, and variables and annotations of rows.
+    """
     section = {"title": "R", "variables": [{"kind": "TextVariable", "spec": {}}], "annotations": [], "layout": {"kind": "GridLayout"}}
     tab = {
         "kind": "TabsLayoutTab",
@@ -252,7 +256,7 @@ def test_equal_parts_are_shared() -> None:
     ],
 )
 def test_broken_parts_fail_with_their_path(source: str, target: str, spec: Tree, message: str) -> None:
-    """A broken part fails with an error that has what is wrong, where, and what is expected."""
+    """The error of a broken part says what is wrong, where, and what is expected."""
     with pytest.raises(ConversionFailed) as caught:
         convert(spec, source, target, EMPTY_CONTEXT)
     assert message in caught.value.message
@@ -262,6 +266,7 @@ def test_layouts_are_nested_to_a_limit() -> None:
     """Layouts may be nested to a limit, and one more layout inside is an error."""
 
     def nested(depth: int) -> Tree:
+        """Return a grid inside rows of this depth."""
         layout: Tree = {"kind": "GridLayout", "spec": {"items": []}}
         for _ in range(depth):
             layout = {"kind": "RowsLayout", "spec": {"rows": [{"kind": "RowsLayoutRow", "spec": {"layout": layout}}]}}
@@ -275,13 +280,14 @@ def test_layouts_are_nested_to_a_limit() -> None:
 
 @given(dashboards(), st.sampled_from(["v2beta1", "v2"]))
 def test_later_versions_are_written_in_one_step(dashboard: Tree, target: str) -> None:
-    """A classic dashboard has the same elements as after a conversion to ``v2alpha1`` and from it to the later version."""
+    """A conversion to a later version has the same result as one to ``v2alpha1`` and then from it to the later version."""
     oldest = convert_spec(dashboard, "v1", "v2alpha1")
     assert orjson.dumps(convert_spec(dashboard, "v1", target), option=orjson.OPT_SORT_KEYS) == orjson.dumps(
         convert_spec(oldest, "v2alpha1", target), option=orjson.OPT_SORT_KEYS
     )
 
 
+# The strategies of random documents, whose members and kinds are those that the conversion reads.
 LEAVES = (
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "loki", "Panel", "QueryVariable", "AdhocVariable", "RowsLayout"])
 )
@@ -332,6 +338,6 @@ SPECS = st.fixed_dictionaries(
 
 @given(SPECS, st.sampled_from(ELEMENT_VERSIONS), st.sampled_from(VERSIONS))
 def test_any_document_is_converted_or_fails_with_a_message(spec: Tree, source: str, target: str) -> None:
-    """A broken document raises ConversionFailed and nothing else. The input is not changed, and the result is JSON."""
+    """Any document is converted to JSON, or raises ConversionFailed and nothing else. The document is not changed."""
     with contextlib.suppress(ConversionFailed):
         orjson.dumps(convert_spec(spec, source, target))
