@@ -13,6 +13,7 @@ def test_pytest_uses_the_compiled_module(pytestconfig: pytest.Config, tmp_path: 
     module = tmp_path / "test_sum.py"
     module.write_text("assert 1 + 1 == 2\n")
     compilation.rewrite_assertions(module, pytestconfig)
+    # Pytest cannot call None, so a compilation would fail.
     monkeypatch.setattr(rewrite, "_rewrite_test", None)
     specification = spec_from_file_location("test_sum", module)
     assert specification is not None

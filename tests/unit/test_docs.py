@@ -37,7 +37,7 @@ def test_the_index_names_every_page() -> None:
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/glossary.md", "docs/explanation/architecture.md", "docs/explanation/jobs.md"])
 def test_every_path_in_a_guide_to_the_code_exists(page: str) -> None:
-    """Modules and packages are named by their path below ``src/dashwright``."""
+    """Each module and package that a guide names exists, below the root of the project or below ``src/dashwright``."""
     named = re.findall(r"`((?:api|common|expressions|jobs_worker|standalone|tests|docs|deploy)/[\w/.-]+)`", (ROOT / page).read_text())
     sources = [ROOT, *ROOT.glob("*/*/src/dashwright")]
     assert not [name for name in named if not any((folder / name).exists() for folder in sources)]
@@ -74,6 +74,7 @@ def test_every_repository_in_the_docs_has_a_valid_spec() -> None:
 
 @cache
 def _prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 

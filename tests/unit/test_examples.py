@@ -26,6 +26,7 @@ def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pyte
 
 
 def _draw_examples() -> list[str]:
+    """Return the examples of a property test."""
     texts: list[str] = []
 
     @hypothesis.settings(derandomize=True, database=None, max_examples=200)

@@ -15,13 +15,13 @@ from tests import language
     ],
 )
 def test_a_ruled_out_phrase_is_found(text: str, phrase: str) -> None:
-    """One phrase of each type is enough, as all share one pattern."""
+    """A ruled-out phrase is found. A few phrases are enough, because one pattern finds all of them."""
     assert [finding for finding, _ in language.findings_in_text(text)] == [phrase]
 
 
 @pytest.mark.parametrize("text", ["`*` stands for any name.", "There is no limit.", "It is no longer read.", "Quoted: `tells`, *lies*."])
 def test_usual_english_passes(text: str) -> None:
-    """Phrases that look alike are allowed."""
+    """Phrases that resemble ruled-out ones, and quoted phrases, are allowed."""
     assert not list(language.findings_in_text(text))
 
 
@@ -93,5 +93,6 @@ def test_names_of_tools_name_their_subject(code: str) -> None:
 
 def test_docs_are_judged_by_prose_and_width() -> None:
     """Prose of docs is checked for phrases and for the length of its lines; code blocks and tables are not checked."""
+    # Line 1 has a phrase, lines 2 to 4 are a code block, line 5 is a table, and line 6 is too long.
     page = f"told\n```\ntold {'x' * 100}\n```\n| {'x' * 100} |\n{'x ' * 51}\n"
     assert [line for line, _, _ in language.findings_in_markdown(page)] == [1, 6]

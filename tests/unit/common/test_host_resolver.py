@@ -18,7 +18,7 @@ SetAddresses = Callable[..., None]
 
 @pytest.fixture
 async def set_addresses(monkeypatch: pytest.MonkeyPatch) -> SetAddresses:
-    """Return a function that sets the addresses of host names."""
+    """Return a function that sets the addresses of host names (``example=["192.0.2.1"]``). All other names become unknown."""
 
     def set_addresses(**addresses: list[str]) -> None:
         def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
@@ -56,7 +56,7 @@ async def test_a_name_with_a_private_address_is_rejected(set_addresses: SetAddre
     "host", ["127.0.0.1", "[::1]", "::1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0x7f.1", "localhost", "0"]
 )
 async def test_every_spelling_of_loopback_is_recognized(host: str) -> None:
-    """Decimal, octal, hexadecimal and short forms of loopback are recognized, as the system reads them."""
+    """Decimal, octal, hexadecimal and short forms of loopback are recognized, or cannot be resolved on this system."""
     with pytest.raises((BadRequest, SourceFailed)) as refused:
         await HostResolver(AllowedHosts()).resolve(host, 80)
     assert "DASHWRIGHT_ALLOWED_HOSTS" in str(refused.value) or "cannot be resolved" in str(refused.value)
@@ -79,6 +79,7 @@ async def test_slow_lookups_do_not_block_other_work(monkeypatch: pytest.MonkeyPa
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 443))]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    # More lookups than the default executor of asyncio has threads.
     lookups = [asyncio.create_task(HostResolver(AllowedHosts()).resolve(f"h{index}", 443)) for index in range(40)]
     await asyncio.sleep(0)
     try:

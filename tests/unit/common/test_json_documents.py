@@ -44,6 +44,7 @@ def test_numbers_and_order_are_kept(text: str) -> None:
 @given(TREES, st.sampled_from([None, 2, "\t"]), st.booleans())
 def test_whitespace_does_not_change_a_document(tree: Any, indent: int | str | None, ascii_only: bool) -> None:
     """With any whitespace and escapes, the fast and the exact parser have the same result."""
+    # Only the exact parser keeps the digits of 1.50, so this number selects it.
     text = json.dumps({"kept": tree, "exact": 1.5}, indent=indent, ensure_ascii=ascii_only)
     assert write_json(read_json(text)) == write_json(read_json(text.replace("1.5", "1.50"))).replace(b"1.50", b"1.5")
 
@@ -67,7 +68,7 @@ def test_whitespace_is_kept_only_in_strings(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("text", ["1.10", "-0", "1e400", "12345678901234567890123456789"])
 def test_exact_numbers_survive_copies(text: str) -> None:
-    """A tree that was copied, changed elsewhere or sent to another process is written with its original numbers."""
+    """A tree that was copied, or pickled for another process, is written with its original numbers."""
     tree = read_json(f'{{"a":[{text}]}}')
     for tree_copy in (copy.copy(tree), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
         assert write_json(tree_copy).decode() == f'{{"a":[{text}]}}'
@@ -101,14 +102,14 @@ def test_a_compacted_document_is_equal(tree: Any) -> None:
     ids=lambda text: text[:40],
 )
 def test_an_invalid_document_is_rejected_with_its_position(text: str, reason: str) -> None:
-    """The error of an invalid document has the fault and its position."""
+    """The error of an invalid document names the fault, and the position of a syntax error."""
     with pytest.raises(Invalid, match=reason):
         read_json(text)
 
 
 @pytest.mark.parametrize("tree", [read_json('"\\ud800"'), [object()]])
 def test_values_without_json_form_are_rejected(tree: Any) -> None:
-    """Half a surrogate pair and objects of other types cannot be written."""
+    """A tree with half a surrogate pair, or with a value of a type that JSON does not have, cannot be written."""
     with pytest.raises(Invalid, match="cannot be kept as JSON"):
         write_json(tree)
 
@@ -143,6 +144,7 @@ def test_the_depth_is_limited(depth: int, is_accepted: bool, leaf: Any) -> None:
 )
 def test_every_parser_limits_the_depth(depth: int, is_accepted: bool, indent: int | None, leaf: str) -> None:
     """The fast and the exact parser limit the depth of a document, with any indentation."""
+    # The leaf is one level more than the depth.
     tree: Any = []
     for _ in range(depth - 1):
         tree = {"a": tree}
@@ -160,6 +162,7 @@ NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1
 @given(NUMBERS, NUMBERS | st.none(), st.integers(0, 3))
 def test_canonical_numbers_are_equal_by_value(first: str, second_text: str | None, zeros: int) -> None:
     """Two numbers have the same canonical text exactly when they are the same number, at any length."""
+    # Without a second number, the first one is compared with itself, with zeros appended to its fraction.
     second = second_text or (first + "0" * zeros if "." in first and "e" not in first.lower() else first)
     is_same_text = canonical_json(read_json(first)) == canonical_json(read_json(second))
     assert is_same_text == (Fraction(first) == Fraction(second))
@@ -174,6 +177,7 @@ def test_canonical_text_is_independent_of_order(tree: Any) -> None:
 
 
 def _reverse_keys(tree: Any) -> Any:
+    """Return a tree with the keys of all objects in reverse order."""
     if isinstance(tree, dict):
         return {key: _reverse_keys(tree[key]) for key in reversed(tree)}
     return [_reverse_keys(item) for item in tree] if isinstance(tree, list) else tree

@@ -30,12 +30,13 @@ from dashwright.common.git_hosts.registry import HOSTS, HostChoice, known_host, 
     ],
 )
 def test_a_setting_names_the_kind_or_the_address(value: str, expected: HostChoice) -> None:
-    """An address implies the kind if it ends like those of the kind."""
+    """A setting is a kind, an address, or both. An address implies a kind if it ends like the usual addresses of the kind."""
     assert parse_choice(value) == expected
 
 
 @pytest.mark.parametrize("value", ["gogs", "gitlab+", "+https://a.example.com", ""])
 def test_another_setting_is_an_error(value: str) -> None:
+    """A setting that is neither an address nor a known kind is an error that lists the kinds."""
     with pytest.raises(ValueError, match="neither an address nor one of bitbucket, bitbucket-server, gitea, github, gitlab"):
         parse_choice(value)
 
@@ -60,6 +61,10 @@ def test_another_setting_is_an_error(value: str) -> None:
     ],
 )
 def test_the_type_or_else_the_name_of_a_host_names_the_kind(repository_type: str, netloc: str, expected: Host | None) -> None:
+    """The kind follows from the type of the repository, or for a general type from the name of the host.
+
+    Both kinds of Bitbucket have the same type, so the host distinguishes them.
+    """
     assert known_host(repository_type, netloc) is expected
 
 
@@ -76,12 +81,16 @@ def test_the_type_or_else_the_name_of_a_host_names_the_kind(repository_type: str
     ],
 )
 def test_each_kind_has_a_usual_address(host: Host, url: str, expected: str) -> None:
+    """The usual address of the API follows from the kind and the URL of a repository. Bitbucket Cloud has only its own."""
     assert usual_address(host, urlsplit(url)) == expected
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
 def test_every_description_is_complete(host: Host) -> None:
-    """Each kind subscribes to pushes and pull requests, receives both, has all states, and fills only known names into paths."""
+    """Each kind subscribes to pushes and pull requests, receives both and has all states.
+
+    Its templates of paths have placeholders, and only those that are filled in.
+    """
     assert set(host.hooks.events) == {"push", "pull_request"}
     assert {Event.PUSH, Event.PULL_REQUEST} <= set(host.deliveries.events.values())
     assert set(host.statuses.states) == {"pending", "success", "failure", "error"}
@@ -104,6 +113,7 @@ def test_every_description_is_complete(host: Host) -> None:
 
 
 def test_members_are_read_and_written_by_their_paths() -> None:
+    """A path with dots writes and reads a member of inner objects. A member that does not exist is read as None."""
     document = document_of({"a.b": 1, "a.c.d": "x", "e": None})
     assert document == {"a": {"b": 1, "c": {"d": "x"}}, "e": None}
     assert (member_of(document, "a.c.d"), member_of(document, "a.b.c"), member_of(document, "f"), member_of([], "a")) == (
@@ -116,7 +126,10 @@ def test_members_are_read_and_written_by_their_paths() -> None:
 
 
 def test_faults_of_members_are_collected() -> None:
-    """A missing text and a wrong one are faults; a missing optional text is not."""
+    """A missing or wrong member is a fault with its path, and is read as an empty value. A missing optional text is not a fault.
+
+    ``text`` reads the first of several paths that exists, and ``number`` a positive integer up to a maximum.
+    """
     reader = MemberReader({"a": "x", "b": 7, "c": {"d": ""}, "n": 5, "t": True, "m": -1})
     assert (reader.text("a"), reader.text("z", "a"), reader.optional_text("z"), reader.number("n")) == ("x", "x", "", 5)
     assert reader.faults == []

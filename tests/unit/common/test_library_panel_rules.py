@@ -12,20 +12,23 @@ from dashwright.common.kinds.kind import Body
 from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.kinds.settings import AdmissionSettings
 
+# A stored model with members that the spec does not have, and a data source in the classic form.
 CLASSIC_PANEL = '{"type":"text","title":"T","gridPos":{"h":1.10},"id":7,"datasource":"${DS}","options":{"limit":1.50}}'
 
 
 def stored_body(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
+    """Return a stored library panel: its model, and the title and type in columns of the database."""
     return Body("p", "default", title, subtype, "v0alpha1", False, spec, None)
 
 
 def render_body(body: Body) -> tuple[Any, Any]:
+    """Return spec and status, or None without a status, as clients read them."""
     spec, status, _ = LIBRARY_PANEL.rendered(body, "v2alpha1")
     return orjson.loads(spec), None if status is None else orjson.loads(status)
 
 
 def test_the_status_has_missing_and_different_fields() -> None:
-    """Fields without a place in the spec are in the status as sent; a field with another shape also causes a warning."""
+    """Members that the spec does not have are in the status as sent. A member with another shape than in the spec causes a warning."""
     spec, status, _ = LIBRARY_PANEL.rendered(stored_body(CLASSIC_PANEL), "v0alpha1")
     assert orjson.loads(spec) == {"type": "text", "title": "T", "options": {"limit": 1.5}, "fieldConfig": {}}
     assert '"limit":1.50' in spec
@@ -41,7 +44,7 @@ def test_a_complete_spec_has_no_status() -> None:
 
 
 def test_a_difference_from_the_stored_columns_is_a_warning() -> None:
-    """A field that differs from its stored column is a warning; a missing one is filled in without a warning."""
+    """A title or type that differs from its column causes a warning. A missing one has the value of its column, without a warning."""
     spec, status = render_body(stored_body('{"type":"text","title":"T"}', title="Known", subtype="graph"))
     assert (spec["title"], spec["type"], len(status["warnings"])) == ("T", "text", 2)
     assert all("Known" in text or "graph" in text for text in status["warnings"])
@@ -58,7 +61,7 @@ def test_an_unchanged_view_sent_back_changes_nothing() -> None:
 
 
 def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
-    """An update keeps stored fields that the schema lacks, and deletes omitted ones that it has."""
+    """An update keeps stored members that the schema does not have, and deletes omitted ones that it has."""
     spec = {"type": "graph", "options": {}, "fieldConfig": {}}
     body = LIBRARY_PANEL.body_of(stored_body(CLASSIC_PANEL), "v2alpha1", spec)
     assert body == {**spec, "gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}

@@ -22,5 +22,5 @@ from dashwright.common.media import wants_arrow
     ],
 )
 def test_arrow_needs_an_explicit_media_type(accept: str, *, expected: bool) -> None:
-    """A wildcard does not select Arrow, and a client that prefers JSON receives JSON."""
+    """A client receives Arrow only if it names its media type, and with a weight that is at least that of JSON."""
     assert wants_arrow(accept) is expected

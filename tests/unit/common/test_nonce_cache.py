@@ -4,7 +4,7 @@ from dashwright.common.messaging.signing import NonceCache
 
 
 def test_a_nonce_is_new_once_until_its_end() -> None:
-    """A nonce may be forgotten after its end, because its message is then too old."""
+    """A nonce is refused a second time until its end. After that it may be forgotten, because its message is then too old."""
     cache = NonceCache()
     assert cache.add("a", now=0, expires_at=10)
     assert cache.add("b", now=0, expires_at=5)

@@ -12,6 +12,7 @@ SETTINGS = AdmissionSettings(permitted_paths=("/srv/repositories", "/data"))
 
 
 def causes(name: str = "team", settings: AdmissionSettings = SETTINGS, **changes: Any) -> list[tuple[str, str]]:
+    """Return field and message of each fault of a valid spec with changed members. A member of None is removed."""
     spec: dict[str, Any] = {
         "title": "Team",
         "type": "local",
@@ -25,17 +26,22 @@ def causes(name: str = "team", settings: AdmissionSettings = SETTINGS, **changes
 
 
 def githost(url: str, branch: str = "main") -> dict[str, Any]:
+    """Return the changed members of a spec with a git host instead of a local directory."""
     return {"type": "githost", "local": None, "githost": {"url": url, "branch": branch}}
 
 
 def directory(path: str) -> dict[str, Any]:
+    """Return the changed members of a spec with a directory of a git host."""
     spec = githost("https://host.example/x")
     spec["githost"]["path"] = path
     return spec
 
 
 def test_a_good_repository_has_no_causes() -> None:
-    """A valid repository has no causes: relative and absolute paths inside a permitted folder are accepted."""
+    """A valid repository has no causes.
+
+    Paths inside a permitted folder are valid, and so are intervals of 0, of at least 10 seconds, or of a disabled sync.
+    """
     assert causes() == []
     assert causes(local={"path": "/data/a/b"}) == []
     assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 10}) == []
@@ -62,7 +68,7 @@ def test_a_good_repository_has_no_causes() -> None:
     ],
 )
 def test_the_suffix_of_a_url_is_removed(url: str, expected: str) -> None:
-    """One ``.git`` or slash is removed, so that all notations are the same repository."""
+    """One ``.git``, and a slash at the end, are removed, so that all notations are the same repository."""
     sync = {"enabled": True, "target": "folder"}
     draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": sync, **githost(url)})
     admit_repository(draft, SETTINGS)
@@ -73,7 +79,7 @@ def test_the_suffix_of_a_url_is_removed(url: str, expected: str) -> None:
     ("path", "expected"), [("grafana", "grafana"), ("/deploy/my boards//", "deploy/my boards"), ("", None), ("/", None), ("ü", "ü")]
 )
 def test_slashes_around_a_directory_are_removed(path: str, expected: str | None) -> None:
-    """All notations of a directory are stored equally, and the root as an absent directory."""
+    """Slashes around a directory are removed, so that all its notations are stored equally. The root is stored as an absent directory."""
     block = {"url": "https://host.example/x", "branch": "main", "path": path}
     draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": {"target": "folder"}, "type": "githost", "githost": block})
     admit_repository(draft, SETTINGS)
@@ -132,7 +138,7 @@ def test_reserved_names_are_refused(name: str) -> None:
     ],
 )
 def test_each_fault_is_a_cause(changes: dict[str, Any], field: str, text: str) -> None:
-    """Each violated rule is a cause with its field and the valid values."""
+    """Each violated rule is a cause with its field and the reason."""
     actual_causes = causes(**changes)
     assert [cause[0] for cause in actual_causes] == [field]
     assert text in actual_causes[0][1]

@@ -20,11 +20,13 @@ LOCAL = {"type": "local", "local": {"path": "/srv/team"}}
 
 
 def repository(source: dict[str, Any]) -> StoredObject:
+    """Return a stored repository with a source."""
     spec = {"title": "T", "workflows": [], "sync": {"enabled": True, "target": "folder"}, **source}
     return StoredObject(REPOSITORY, uuid.uuid4(), "team", "default", 1, 1, "v0alpha1", "{}", json.dumps(spec), None)
 
 
 def job(submitter: str) -> StoredJob:
+    """Return a sync job of a submitter, which is the scheduler for a periodic sync."""
     return StoredJob(
         kind=JOB,
         uid=uuid.uuid4(),
@@ -47,6 +49,7 @@ def job(submitter: str) -> StoredJob:
 
 
 def status(state: State, **counts: int) -> JobStatus:
+    """Return the status of an ended job with the counts of one kind, and two unchanged objects of another kind."""
     return JobStatus(state=state, finished=1, summary=[JobResourceSummary.model_validate(counts), JobResourceSummary(noop=2)])
 
 
@@ -89,7 +92,7 @@ def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, 
     ],
 )
 def test_the_health_is_announced_when_it_changes(was_healthy: bool | None, healthy: bool, names: list[str]) -> None:
-    """The first check of a repository is an event only if it fails."""
+    """A change of the health is an event. The first check of a repository is an event only if it fails."""
     events = health_announcements(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, milliseconds=1)
     assert [event.name for event in events] == names
 
@@ -103,6 +106,7 @@ def test_events_are_bounded() -> None:
     assert len(event.data.to_json()) < 150_000
     job_status = JobStatus(state=State.ERROR, finished=1, message="m" * 5000, errors=["e" * 5000] * 20)
     (ended,) = sync_announcements(repository(GIT), job("user:1"), job_status, SyncStatus())
+    # Twenty errors and a message, each of a thousand characters.
     assert len(ended.data.to_json()) < 30_000
 
 

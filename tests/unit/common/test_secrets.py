@@ -14,7 +14,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 
 @given(TEXTS, TEXTS)
 def test_a_sealed_secret_is_opened_by_its_owner(text: str, owner: str) -> None:
-    """Any cipher with the same SECRET_KEY opens a secret of any owner; equal secrets have different ciphertexts."""
+    """Any cipher with the same SECRET_KEY opens a secret for its owner. Equal secrets have different ciphertexts."""
     sealed = CIPHER.encrypt(text, owner)
     assert SecretCipher.from_keys("a key").decrypt(sealed, owner) == text
     assert CIPHER.encrypt(text, owner) != sealed
@@ -23,7 +23,7 @@ def test_a_sealed_secret_is_opened_by_its_owner(text: str, owner: str) -> None:
 
 
 def test_a_sealed_text_opens_for_its_owner_only() -> None:
-    """A row that was moved to another data source, organization or name is refused, and the text names neither secret nor owner."""
+    """A secret that was moved to another data source, organization or name is refused. The error names neither secret nor owner."""
     sealed = CIPHER.encrypt("hunter22", OWNER)
     for owner in ("org/1/data-source/y/password", "org/2/data-source/x/password", "org/1/data-source/x/token", ""):
         with pytest.raises(SecretUnreadable, match="belongs to something else") as refusal:
@@ -72,4 +72,5 @@ def test_the_form_is_the_documented_one() -> None:
     """Secrets sealed by earlier versions can be opened: version 1, key id, nonce, AES-256-GCM."""
     sealed = bytes.fromhex(SEALED_BY_VERSION_1)
     assert CIPHER.decrypt(sealed, OWNER) == "hunter22"
+    # Version, key id, nonce, the eight bytes of the secret, and the authentication tag.
     assert (sealed[:1], len(CIPHER.header), len(sealed)) == (b"\x01", 5, 1 + 4 + 12 + 8 + 16)

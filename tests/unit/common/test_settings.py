@@ -16,7 +16,7 @@ from dashwright.expressions.engine.limits import Limits
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/settings.md"
 MODULE = ROOT / "libs/common/src/dashwright/common/settings.py"
-#: Properties of Settings with those of their settings that a service reads by them. The others only warn, or are defaults.
+#: Properties of Settings that read more settings than those that count as read: the other ones only cause warnings, or are defaults.
 FALLBACKS = {"unrestricted_settings": set[str](), "public_address": {"public_url"}}
 LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
 """Settings that the expressions service reads by the names of its limits."""
@@ -58,10 +58,12 @@ def _name_of(node: ast.expr) -> str:
 
 def fields_read(files: Iterable[Path]) -> set[str]:
     """Return the settings that modules read, directly or by a property or method of Settings."""
+    # The settings and methods that each method of Settings reads.
     (declared,) = [node for node in parse_module(MODULE).tree.body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
     methods = {
         node.name: attributes(ast.walk(node), base="self") for node in declared.body if isinstance(node, ast.FunctionDef)
     } | FALLBACKS
+    # All names that the modules read; methods among them are replaced by the names that the methods read.
     names, unresolved = set[str](), set[str]()
     for file in files:
         source = parse_module(file)
@@ -79,6 +81,7 @@ def fields_read(files: Iterable[Path]) -> set[str]:
 def test_every_setting_names_the_services_that_read_it(service: str) -> None:
     """A setting is declared to be read by exactly those services whose code reads it."""
     folder = ROOT / "services" / service / "src"
+    # Modules of the library that start a service, and a setting that ``load`` itself reads.
     shared = ["process.py"] if service == "api" else ["process.py", "worker_process.py"]
     used_settings = fields_read([*folder.rglob("*.py"), *(MODULE.with_name(name) for name in shared)]) | {"secrets_dir"}
     if service == "expressions":
@@ -150,13 +153,13 @@ def test_a_key_that_can_be_guessed_is_refused() -> None:
     [("permitted_paths", "/srv:/"), ("trusted_proxies", "0.0.0.0/0"), ("allowed_hosts", "::/0"), ("trusted_hosts", "*")],
 )
 def test_a_setting_that_trusts_everything_is_named(name: str, value: str) -> None:
-    """A setting that trusts everything is listed, so that the start can warn of it."""
+    """A setting that permits every path, proxy, address or host name is listed, so that the start can warn of it."""
     assert list(load(**{name: value}).unrestricted_settings) == [f"DASHWRIGHT_{name.upper()}"]
     assert load().unrestricted_settings == {}
 
 
 def test_lists_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths are separated by colons, features by commas; an unknown feature is refused with the known ones."""
+    """A list of paths is split at colons. An unknown feature is refused, and the error lists the known ones."""
     monkeypatch.setenv("DASHWRIGHT_PERMITTED_PATHS", "/one:/two")
     monkeypatch.setenv("DASHWRIGHT_FEATURES", "sqlExpression")
     assert load().local_paths == (Path("/one"), Path("/two"))
@@ -177,13 +180,13 @@ def test_an_unrelated_variable_is_reported_without_a_suggestion() -> None:
 
 
 def test_secrets_are_masked() -> None:
-    """The string form of the settings contains no password and no address with one."""
+    """The string form of the settings contains neither passwords nor keys, not even in addresses."""
     settings = load(admin_password="hush", database_url="postgresql://u:hush@h/d", amqp_url="amqp://u:hush@h/", secret_key="hush hush hush")
     assert "hush" not in repr(settings)
 
 
 def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each quota has a scope and a target; negative or absent values mean unlimited."""
+    """The name of a limit is its scope and target. Negative values, and missing ones, are unlimited: -1."""
     monkeypatch.setenv("DASHWRIGHT_QUOTA_DEFAULTS", "org_user=10, org_dashboard=0,user_org=3,global_user=-7,global_session=5")
     rules = load().quota_rules
     assert rules.enabled
@@ -228,7 +231,7 @@ def test_trusted_proxies_are_networks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_limit_of_tokens_is_unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty variable for the lifetime of tokens means no limit."""
+    """An empty variable for the lifetime of keys is an unlimited lifetime, which is None."""
     monkeypatch.setenv("DASHWRIGHT_API_KEY_MAX_SECONDS_TO_LIVE", "")
     monkeypatch.setenv("DASHWRIGHT_TOKEN_EXPIRATION_DAY_LIMIT", "30")
     settings = load()

@@ -16,11 +16,13 @@ HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9ok
 
 
 def spec(url: str, **block: Any) -> dict[str, Any]:
+    """Return the spec of a repository with a deploy key, and with other members of its block ``git``."""
     sync = {"enabled": True, "target": "folder"}
     return {"title": "T", "type": "git", "workflows": [], "sync": sync, "git": {"url": url, "encryptedSshKey": "c2VhbGVk", **block}}
 
 
 def causes(url: str, **block: Any) -> list[tuple[str, str]]:
+    """Return field and message of each fault."""
     draft = Draft("team", "default", spec(url, **block))
     admit_repository(draft, AdmissionSettings())
     return [(cause.field, cause.message) for cause in draft.causes]
@@ -48,7 +50,7 @@ def test_valid_addresses_have_parts(url: str, expected: GitAddress | None) -> No
 
 
 def test_an_ssh_address_is_admitted() -> None:
-    """Addresses of both forms are stored without ``.git`` and slashes."""
+    """SSH addresses of both forms are admitted, with or without known hosts. They are normalized without ``.git``."""
     assert causes("ssh://git@host.example:2222/team/x.git", knownHosts=f"# a comment\n\nhost.example {HOST_KEY} comment\n") == []
     assert causes("git@host.example:team/x.git") == []
     assert normalize_url("git@host.example:team/x.git") == "git@host.example:team/x"
@@ -71,16 +73,18 @@ def test_a_wrong_ssh_address_is_named(url: str, field: str, message: str) -> Non
 
 
 def test_an_ssh_address_needs_a_key() -> None:
+    """A repository with an SSH address and without a key is refused, and the error names the member to send."""
     ((field, message),) = causes("git@host.example:x", encryptedSshKey=None)
     assert (field, "secure.sshKey.create" in message) == ("secure.sshKey", True)
 
 
 def test_only_an_ssh_address_has_known_hosts() -> None:
+    """Known hosts of an address that is not reached by SSH are a fault."""
     assert [field for field, _ in causes("https://host.example/x", knownHosts=f"host.example {HOST_KEY}")] == ["spec.git.knownHosts"]
 
 
 def test_two_forms_of_an_address_are_one_source() -> None:
-    """Repositories with the same files are found by a part of the address that both forms have."""
+    """Both forms of an SSH address are the same source, with the same search string. Another port is another source."""
     sources = [source_of(spec(url), ()) for url in ("ssh://git@host.example/team/x", "git@HOST.example:team/x.git")]
     assert sources[0] is not None
     assert sources[1] is not None
@@ -92,6 +96,7 @@ def test_two_forms_of_an_address_are_one_source() -> None:
 
 
 def test_a_key_belongs_to_user_host_and_port() -> None:
+    """The host to which a key belongs has the scheme, user, name and port of an address, but not its path or form."""
     assert host_of("git@host.example:x") == host_of("ssh://git@host.example/y") == "ssh://git@host.example:22"
     assert host_of("ssh://other@host.example/x") != host_of("ssh://git@host.example/x") != host_of("https://host.example/x")
 

@@ -8,6 +8,7 @@ from dashwright.common.tls_failures import is_not_tls
 
 
 def handshake_error(reason: str) -> ssl.SSLError:
+    """Return the error of a failed handshake with a reason of OpenSSL."""
     error = ssl.SSLError(1, reason)
     error.reason = reason
     return error
@@ -24,5 +25,5 @@ def handshake_error(reason: str) -> ssl.SSLError:
     ids=["OpenSSL 3.0", "OpenSSL 3.2", "certificate", "connection"],
 )
 def test_a_server_without_tls_is_recognized(error: OSError, expected: bool) -> None:
-    """The reasons of all supported versions of OpenSSL are known; other failures are different ones."""
+    """A server without TLS is recognized by the reasons of all supported versions of OpenSSL. Other failures are not mistaken for it."""
     assert is_not_tls(error) is expected

@@ -28,7 +28,7 @@ def own_trace_variable() -> Iterator[None]:
 
 @contextmanager
 def configured_logging(**options: Any) -> Iterator[None]:
-    """Log as a service does, and then as the tests do."""
+    """Log as a service does inside the context, and as the tests do after it."""
     handlers, level, structlog_config = logging.getLogger().handlers[:], logging.getLogger().level, structlog.get_config()
     configure("test-service", **options)
     try:
@@ -58,7 +58,7 @@ def test_an_invalid_header_starts_a_trace(header: str | None) -> None:
 
 
 def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
-    """Lines of this project and of libraries are JSON with service, level and trace; values under a secret's name are omitted."""
+    """Lines of this project and of libraries are JSON with event and level. Values whose name is that of a secret are redacted."""
     with configured_logging(as_json=True):
         trace = tracing.enter(None)
         structlog.get_logger().info("something_happened", number=1, password="hush", Authorization="Basic hush")
@@ -88,6 +88,7 @@ def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level:
         log.info("request_completed", status=404, path="/failed ")
         log.info("listening")
         log.warning("warned")
+        # In the alphabetical order of the expected words, each of which is in one line.
         lines = sorted(capsys.readouterr().err.splitlines(), key=lambda line: next(word for word in expected if word in line))
     assert len(lines) == len(expected)
     assert [trace.trace_id in line for line in lines] == [level == "debug" or word == "warned" for word in expected]

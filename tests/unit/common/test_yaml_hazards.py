@@ -13,6 +13,7 @@ from dashwright.common.yaml import read_yaml
 
 pytestmark = pytest.mark.exhaustive
 
+# Nine lists, each with nine aliases of the preceding one: 9**9 items in less than a kilobyte.
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{previous}'] * 9)}]\n" for previous, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
@@ -35,7 +36,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     ],
 )
 def test_values_have_the_types_of_yaml_1_2(text: str, value: Any) -> None:
-    """No word, time, date or padded number turns into something else; tags make no objects."""
+    """Words, times, dates and padded numbers are texts, as in YAML 1.2, and tags create no objects."""
     assert read_yaml(text)["a"] == value
 
 
@@ -54,7 +55,7 @@ def test_values_have_the_types_of_yaml_1_2(text: str, value: Any) -> None:
     ],
 )
 def test_each_hazard_is_refused(text: str, reason: str) -> None:
-    """Doubled keys, alias bombs, endless nesting, several documents and lost digits are errors."""
+    """Duplicate keys, alias bombs, deep nesting, several documents, long numbers and syntax errors are refused."""
     with pytest.raises(Invalid, match=reason):
         read_yaml(text)
 
@@ -110,7 +111,7 @@ def test_the_largest_text_is_read_in_linear_time(text: str) -> None:
 
 
 def test_aliases_of_ordinary_size_are_read() -> None:
-    """Files that use aliases to avoid repetition are read."""
+    """Aliases that only avoid repetition are read."""
     assert read_yaml("a: &a {x: 1, y: [2]}\nb: *a\nc: [*a, *a]")["c"] == [{"x": 1, "y": [2]}] * 2
 
 
