@@ -30,6 +30,6 @@ async def test_the_first_working_provider_is_used() -> None:
 
 
 async def test_the_error_names_what_each_provider_lacks() -> None:
-    """The error without any working provider has the server and what each provider lacked."""
+    """Without a working provider, the error names the server and the reason of each provider."""
     with pytest.raises(CannotProvide, match=r"need RabbitMQ, .*: no programs; no Docker\.$"):
         await start_first("RabbitMQ", [lambda: FailingProvider("no programs"), lambda: FailingProvider("no Docker")])

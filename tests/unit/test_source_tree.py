@@ -23,7 +23,7 @@ def test_the_import_contracts_hold() -> None:
 
 @pytest.mark.parametrize("path", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_package_has_a_docstring(path: Path) -> None:
-    """A package's docstring says what belongs into it."""
+    """Each package has a docstring, which says what belongs into the package."""
     assert ast.get_docstring(parse_module(path).tree)
 
 
@@ -42,7 +42,7 @@ def test_the_namespace_is_shared() -> None:
 
 
 def test_locked_requirements_name_hashes_and_no_address() -> None:
-    """Each locked package has hashes; no file names a registry."""
+    """Each locked package has a version and hashes, and no file names the address of a registry."""
     for path in ROOT.glob("requirements/*.txt"):
         text = path.read_text()
         assert "://" not in text, path
@@ -53,6 +53,7 @@ def test_locked_requirements_name_hashes_and_no_address() -> None:
 
 def test_no_test_sleeps() -> None:
     """Tests wait for events, not for time: time.sleep does not occur."""
+    # The string is divided, so that this module does not contain it.
     for path in (ROOT / "tests").rglob("*.py"):
         assert "time" + ".sleep(" not in path.read_text(), path
 
@@ -61,9 +62,10 @@ def test_common_contains_what_two_services_import() -> None:
     """A module of libs/common is imported, directly or not, by at least two services."""
     graph = {path: _imports(parse_module(path)) for path in SOURCES}
     common = {parse_module(path).module: path for path in SOURCES if path.parts[len(ROOT.parts)] == "libs"}
-    users: dict[str, set[str]] = {module: set() for module in common}
+    services_by_module: dict[str, set[str]] = {module: set() for module in common}
     for path, imported in graph.items():
         if path not in common.values():
+            # All modules of the library that this module of a service imports, directly or by other modules of the library.
             reached, remaining = set[str](), [module for module in imported if module in common]
             while remaining:
                 module = remaining.pop()
@@ -71,8 +73,10 @@ def test_common_contains_what_two_services_import() -> None:
                     reached.add(module)
                     remaining += [imported_module for imported_module in graph[common[module]] if imported_module in common]
             for module in reached:
-                users[module].add(path.parts[len(ROOT.parts) + 1])
-    modules_of_one_service = {module for module, services in users.items() if len(services) < 2 and common[module].name != "__init__.py"}
+                services_by_module[module].add(path.parts[len(ROOT.parts) + 1])
+    modules_of_one_service = {
+        module for module, services in services_by_module.items() if len(services) < 2 and common[module].name != "__init__.py"
+    }
     # The in-memory broker is used by standalone and by the tests of every service.
     assert modules_of_one_service == {"dashwright.common.messaging.memory"}
 

@@ -9,11 +9,13 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.queries import respond
 from dashwright.expressions.sql.engine_errors import explain
 
+# Two series with the label ``host``, and two with the label ``zone``.
 HOSTS = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": 2, "labels": "host=$seriesIndex"}
 ZONES = {**HOSTS, "refId": "D", "labels": "zone=$seriesIndex"}
 
 
 async def send_queries(*queries: Any) -> dict[str, Any]:
+    """Return the body of the response to queries."""
     response = await respond(
         orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1)
     )
@@ -43,6 +45,7 @@ MATH_MISTAKES = [
 
 @pytest.mark.parametrize(("text", "advice"), MATH_MISTAKES)
 async def test_a_mistake_in_math_is_an_error_with_advice(text: str, advice: str) -> None:
+    """A mistake in a math expression is an error of its refId, which says what to write instead."""
     assert advice in (await send_queries(HOSTS, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
 
 
@@ -67,11 +70,12 @@ QUERY_MISTAKES = [
 
 @pytest.mark.parametrize(("target", "advice"), QUERY_MISTAKES)
 async def test_a_mistake_in_a_query_is_an_error_with_advice(target: dict[str, Any], advice: str) -> None:
+    """A mistake in another member of a query is an error that says what to write instead."""
     assert advice in (await send_queries(HOSTS, {"refId": "B", **target}))["message"]
 
 
 async def test_unmatched_labels_are_a_warning_of_the_result() -> None:
-    """A result without frames has the warning itself, which would be a notice of its first frame otherwise."""
+    """The warning of labels without a match is a notice of the result itself, because there is no frame for it."""
     result = (await send_queries(HOSTS, ZONES, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
     assert result["frames"] == []
     (notice,) = result["notices"]

@@ -13,6 +13,7 @@ from dashwright.expressions.queries import respond
 
 EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
+# Labels and their fingerprints in Grafana.
 FINGERPRINTS = [
     ({}, 14695981039346656037),
     ({"a": "b"}, 3235092508251482840),
@@ -23,6 +24,7 @@ FINGERPRINTS = [
 
 
 def raw_query(ref_id: str, *frames: Any) -> dict[str, Any]:
+    """Return a query whose result is these frames."""
     return {"refId": ref_id, "datasource": TESTDATA, "scenarioId": "raw_frame", "rawFrameContent": json.dumps(frames)}
 
 
@@ -33,10 +35,12 @@ def series(values: list[Any], name: str = "", **labels: str) -> dict[str, Any]:
 
 
 def target(ref_id: str, type_: str, **fields: Any) -> dict[str, Any]:
+    """Return an expression of a type."""
     return {"refId": ref_id, "datasource": EXPRESSION, "type": type_, **fields}
 
 
 def condition(reference: str, reducer: str, evaluator: str, *params: float, operator: str = "and") -> dict[str, Any]:
+    """Return one of several classic conditions, on the reduction of a query."""
     return {
         "evaluator": {"type": evaluator, "params": params},
         "operator": {"type": operator},
@@ -46,6 +50,10 @@ def condition(reference: str, reducer: str, evaluator: str, *params: float, oper
 
 
 def recovery_condition(*fingerprints: Any, **options: Any) -> dict[str, Any]:
+    """Return the condition of a threshold: above 100, or for the items of the fingerprints until they are below 31.
+
+    The options replace members of the frame of fingerprints.
+    """
     fields = [{"name": "fingerprints", "type": "number", "typeInfo": {"frame": "uint64"}}]
     frame = {"schema": {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": fields}, "data": {"values": [fingerprints]}}
     return {
@@ -56,16 +64,19 @@ def recovery_condition(*fingerprints: Any, **options: Any) -> dict[str, Any]:
 
 
 def nested_object(levels: int) -> Any:
+    """Return objects inside each other, of which the innermost is empty."""
     return {"in": nested_object(levels - 1)} if levels else {}
 
 
 async def send_queries(*queries: Any, **fields: Any) -> tuple[int, Any]:
+    """Return the status and body of the response to queries about the first minute of 1970."""
     response = await respond(json.dumps({"queries": queries, "from": "0", "to": "60000", **fields}).encode())
     pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     return int(response.headers["status"]), orjson.loads(b"".join(pieces))
 
 
 async def frames_of(ref_id: str, *queries: Any, **fields: Any) -> list[Any]:
+    """Return the frames of one refId after a successful request."""
     status, body = await send_queries(*queries, **fields)
     assert status == 200, body
     frames: list[Any] = body["results"][ref_id]["frames"]
@@ -73,13 +84,17 @@ async def frames_of(ref_id: str, *queries: Any, **fields: Any) -> list[Any]:
 
 
 async def error_of(ref_id: str, *queries: Any, **fields: Any) -> str:
+    """Return the error of one refId after a refused request."""
     status, body = await send_queries(*queries, **fields)
     assert status == 400
     return str(body["results"][ref_id]["error"])
 
 
 async def test_classic_conditions_return_a_number_and_matches() -> None:
-    """``custom`` has the value of each match as a decimal string without exponent, the name of its field, and its labels or null."""
+    """Classic conditions return one number, and in ``custom`` the matches.
+
+    A match has its value as a decimal string without exponent, the name of its series, and its labels or null.
+    """
     conditions = [condition("$A", "last", "gt", 0), condition("B", "last", "gt", 5, operator="or")]
     frames = await frames_of(
         "C",
@@ -151,7 +166,7 @@ async def test_a_resample_has_its_own_time_range_or_that_of_the_request() -> Non
 
 
 async def test_the_number_of_windows_is_limited() -> None:
-    """Too many windows, or timestamps beyond 64 bits, are rejected before they are computed, with the limit."""
+    """Too many windows, or times beyond 64 bits, are rejected before the windows are computed. The error names the limit."""
     fields = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
     started = time.process_time()
     error_of_short_windows = await error_of("B", raw_query("A", series([1])), target("B", "resample", window="1ms", **fields), to="1000000")
@@ -184,7 +199,10 @@ def test_fingerprints_are_those_of_stored_rules(labels: dict[str, str], number: 
 
 @pytest.mark.parametrize("convert", [int, str])
 async def test_loaded_dimensions_keep_their_digits(convert: type) -> None:
-    """Loaded dimensions are JSON integers or decimal strings of 64 bits: a fingerprint with another last digit belongs to another item."""
+    """Loaded dimensions are JSON integers or decimal strings of 64 bits: a fingerprint with another last digit belongs to another item.
+
+    A loaded item with the value 50 still fires, because it is above the recovery threshold of 31, and it follows the other items.
+    """
     frames = [series([50], label="value4"), series([50], label="value5"), series([150], label="value6")]
     items = [("value4", 0), ("value5", 0), ("value6", 1)]
     items_with_value4_loaded = [("value5", 0), ("value6", 1), ("value4", 1)]

@@ -44,6 +44,7 @@ _EVALUATORS: dict[str, Callable[[float, float, float], bool]] = {
 
 
 def block(times: list[int], rows: Rows) -> Block:
+    """Return a block of rows that share their times."""
     shape = len(rows), len(times)
     values = np.array(rows, np.float64).reshape(shape)
     return Block(
@@ -58,6 +59,7 @@ def series(*blocks: tuple[list[int], Rows]) -> Series:
 
 
 def plain_rows(values: Series) -> Rows:
+    """Return the values of each series, in the order of the set."""
     rows = []
     for number, row in zip(values.block_of.tolist(), values.row_of.tolist(), strict=True):
         cells = values.blocks[number].cells.at(row)
@@ -66,12 +68,14 @@ def plain_rows(values: Series) -> Rows:
 
 
 def are_equal(actual: Value, expected: Value) -> bool:
+    """Return whether two values are equal up to rounding. NaN equals NaN, and null equals null."""
     if actual is None or expected is None or math.isnan(expected):
         return actual is expected or (actual is not None and expected is not None and math.isnan(actual))
     return math.isclose(actual, expected, rel_tol=1e-12, abs_tol=1e-9)
 
 
 def all_equal(actual: list[Value], expected: list[Value]) -> bool:
+    """Return whether two rows have equal values."""
     return len(actual) == len(expected) and all(map(are_equal, actual, expected))
 
 
@@ -86,6 +90,7 @@ def blocks(row_counts: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[l
 
 
 def resample_points(points: list[tuple[int, Value]], window_ends: list[int], downsampler: str, upsampler: str) -> list[Value]:
+    """Return the value of each window by a plain loop. A window has the points after the preceding window up to its end."""
     points = sorted(points, key=lambda point: point[0])
     result: list[Value] = []
     used_points = 0
@@ -115,6 +120,7 @@ _STRICT_REDUCERS: dict[str, Callable[[list[float]], float]] = {
 
 
 def reduce_strictly(reducer: str, values: list[Value]) -> float:
+    """Return the reduction of values, which is NaN if one of them is null or NaN."""
     numbers = [value for value in values if value is not None and not math.isnan(value)]
     if len(numbers) < len(values):
         return math.nan
@@ -129,6 +135,7 @@ def test_resampling_equals_a_loop_over_windows(
     downsampler: str, upsampler: str, data: list[tuple[list[int], Rows]], start: int, window: int, length: int
 ) -> None:
     """Resampling equals a loop over the windows of each series, with gaps, nulls, NaN, infinities, and times in any order."""
+    # Nanoseconds of times in microseconds, the resolution of the range.
     data = [([time * 1000 for time in times], rows) for times, rows in data]
     span = TimeRange(_EPOCH + timedelta(microseconds=start), _EPOCH + timedelta(microseconds=start + length))
     expression = Resample.of("A", f"{window}us", downsampler, upsampler, span, Limits())
@@ -143,6 +150,7 @@ def test_resampling_equals_a_loop_over_windows(
 
 
 def threshold_outcome(name: str, bounds: tuple[float, float], value: Value, *, unloading: bool = False) -> Value:
+    """Return 1 if the evaluator holds for a value and else 0; the opposite for an unload evaluator, and null for null."""
     return None if value is None else float(_EVALUATORS[name](value, *bounds) is not unloading)
 
 
@@ -176,6 +184,7 @@ def test_a_threshold_evaluates_every_point(
 
 
 def reduce_row(reducer: str, row: list[Value]) -> Value:
+    """Return the reduction of a row by a classic condition, which ignores null and NaN except in ``count``."""
     present = [(index, value) for index, value in enumerate(row) if value is not None and not math.isnan(value)]
     if reducer == "count" and row:
         return float(len(row))
@@ -186,6 +195,7 @@ def reduce_row(reducer: str, row: list[Value]) -> Value:
     with np.errstate(all="ignore"):
         difference = float(np.float64(newest) - np.float64(oldest))
         percentage = float(np.float64(difference) / np.float64(oldest) * 100)
+    # As in Grafana, there is no difference if the only number is the first value of the row.
     if newest_index == 0:
         difference = percentage = 0.0
     outcomes: dict[str, Callable[[], float]] = {
@@ -235,6 +245,7 @@ def test_a_classic_condition_reduces_and_compares_every_series(
     expression = ClassicConditions.of([Condition.of(1, "and", ["A"], reducer, evaluator, params)])
     result = expression.evaluate({"A": series(*data)}, Limits())
     values = [reduce_row(reducer, row) for _, rows in data for row in rows]
+    # The bounds of a range may be in any order.
     low, high = sorted(bounds) if "range" in evaluator else bounds
     expected_matches = {
         str(number): value

@@ -18,14 +18,17 @@ INSTANTS = st.integers(0, 4_102_444_800_000).map(
 
 
 def parse_start(text: str, now: datetime = NOW) -> datetime:
+    """Return a text as the start of a time range."""
     return parse_time_range(text, "9999-12-31T23:59:59.999Z", now).start
 
 
 def parse_end(text: str, now: datetime = NOW) -> datetime:
+    """Return a text as the end of a time range."""
     return parse_time_range("0001-01-01", text, now).end
 
 
 def utc_time(text: str) -> datetime:
+    """Return an ISO date in UTC."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -89,7 +92,7 @@ def test_invalid_times_are_rejected(text: str) -> None:
 
 @given(INSTANTS, st.sampled_from("yMwdhHmsQ") | st.sampled_from(["fy", "fQ"]))
 def test_rounded_units_are_contiguous(now: datetime, unit: str) -> None:
-    """A rounded unit starts at or before the instant, ends at or after it, and the next starts a millisecond later."""
+    """A rounded unit starts at or before the instant and ends at or after it. The next unit starts a millisecond after its end."""
     first, last = parse_start(f"now/{unit}", now), parse_end(f"now/{unit}", now)
     assert first <= now <= last
     assert parse_start(f"now+1{unit}/{unit}", first) == last + timedelta(milliseconds=1)
@@ -106,6 +109,7 @@ def test_business_days_are_counted_one_by_one(now: datetime, count: int) -> None
     assert parse_start(f"now{count:+}b", now) == expected
 
 
+# Valid steps and anchors, among them those at the ends of the calendar.
 STEPS = st.lists(st.from_regex(r"[+-]\d{0,7}(f?[yQ]|[MwdhHmsb])|/(f?[yQ]|[MwdhHms])", fullmatch=True), max_size=4).map("".join)
 ANCHORS = st.sampled_from(["now", "2014||", "9999-12-31||", "0001-01-01||", "2020-02-29T23:59:59.999+14:00||", ""])
 
@@ -120,6 +124,7 @@ def test_any_text_is_a_time_range_or_an_invalid_field(anchor: str, steps: str, s
         except BadRequest as error:
             reported_fields = {cause.field for cause in error.causes}
         else:
+            # A valid range has no faults, so the assertions below must pass.
             reported_fields = {"to"}
             assert time_range.start <= time_range.end
         assert reported_fields

@@ -55,6 +55,8 @@ async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) 
     """The response to a query whose deadline has passed is an error, without an evaluation."""
 
     class LateClock(Clock):
+        """A clock that is a minute ahead, so that each query arrives after its deadline."""
+
         def seconds(self) -> float:
             return super().seconds() + 60
 
@@ -64,6 +66,7 @@ async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) 
 
 async def test_the_earlier_deadline_applies() -> None:
     """The error of an expired query names the earlier of the two deadlines."""
+    # Of the deadline of the caller and that of the setting, first the caller's is earlier, and then the setting's.
     response = await queries.respond(BODY, remaining_seconds=1e-9)
     assert response.headers["status"] == 504
     assert isinstance(response.body, bytes)

@@ -11,11 +11,15 @@ from dashwright.expressions.queries import respond
 
 
 def nested_object(levels: int) -> dict[str, Any]:
+    """Return an object with this number of levels."""
     return {"a": nested_object(levels - 1)} if levels > 1 else {}
 
 
 def deep_frame(member: str, levels: int) -> bytes:
-    """Return a nested frame as JSON. It is assembled as text, because orjson does not write such a depth."""
+    """Return a list of one frame, as JSON, whose metadata, configuration or value has this number of levels.
+
+    The JSON is assembled as text, because orjson does not write such a depth.
+    """
     field: dict[str, Any] = {"name": "v", "type": "other"}
     document: dict[str, Any] = {"schema": {"fields": [field]}, "data": {"values": [[1]]}}
     deep = b'{"a":' * (levels - 1) + b"{}" + b"}" * (levels - 1)

@@ -71,7 +71,7 @@ def test_an_invalid_duration_is_an_error_with_advice(text: str, fault: str) -> N
 
 @given(st.text(alphabet="0123456789.+-hmsndwMyµu ", max_size=12))
 def test_any_string_is_a_duration_or_rejected(text: str) -> None:
-    """Any string is a duration or a BadRequest."""
+    """Any string is a duration in nanoseconds, or is rejected with BadRequest."""
     try:
         duration = nanoseconds(text)
     except BadRequest:

@@ -39,14 +39,17 @@ _PLAIN_OPERATORS = {
 
 
 def cells(values: list[Value]) -> Cells:
+    """Return a row of values as an array and a mask of nulls."""
     return Cells.with_nulls(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
 
 
 def plain_values(cells: Cells) -> list[Value]:
+    """Return the values of a row, with None for null."""
     return [None if null else value for value, null in zip(cells.values.tolist(), cells.null_mask().tolist(), strict=True)]
 
 
 def apply_to_values(symbol: str, left: Value, right: Value) -> Value:
+    """Return the result of an operator for two values, by the plain implementation."""
     if left is None or right is None:
         return None
     if symbol == "||" and left != 0:
@@ -59,6 +62,8 @@ def apply_to_values(symbol: str, left: Value, right: Value) -> Value:
 
 
 def are_equal(actual: list[Value], expected: list[Value]) -> bool:
+    """Return whether two rows are equal up to rounding. NaN equals NaN, and null equals null."""
+
     def values_equal(a: Value, b: Value) -> bool:
         return a is b or (a is not None and b is not None and ((math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9)))
 
@@ -69,7 +74,10 @@ def are_equal(actual: list[Value], expected: list[Value]) -> bool:
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(_VALUES, _VALUES), min_size=1))
 def test_operators_equal_the_plain_implementation(symbol: str, pairs: list[tuple[Value, Value]]) -> None:
-    """A null decides first, then a left side that decides alone, then NaN, then the operator. In the array, the value of a null is NaN."""
+    """Operators on arrays have the results of the plain implementation, and NaN in the array for null.
+
+    Null decides first, then a left side that suffices for ``||`` or ``&&``, then NaN, and then the operator.
+    """
     left, right = cells([a for a, _ in pairs]), cells([b for _, b in pairs])
     result = apply_binary(symbol, left, right)
     assert are_equal(plain_values(result), [apply_to_values(symbol, a, b) for a, b in pairs])
@@ -79,7 +87,10 @@ def test_operators_equal_the_plain_implementation(symbol: str, pairs: list[tuple
 @settings(deadline=None)
 @given(st.lists(_LABELS, min_size=1, max_size=6), st.lists(_LABELS, min_size=1, max_size=6))
 def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[Labels]) -> None:
-    """The pairs of a union, their order and labels, and its unpaired items are those of a loop over both sets."""
+    """The pairs of a union, their order and labels, and its unpaired items are those of a loop over both sets.
+
+    Items are paired if one of them has no labels, or if the labels of one contain those of the other.
+    """
     expected = []
     for i, j in product(range(len(left)), range(len(right))):
         a, b = dict(left[i].pairs), dict(right[j].pairs)
@@ -87,6 +98,7 @@ def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[L
             expected.append((i, j, left[i] if len(a) >= len(b) else right[j]))
     free_left = [i for i in range(len(left)) if i not in {pair[0] for pair in expected}]
     free_right = [j for j in range(len(right)) if j not in {pair[1] for pair in expected}]
+    # Two single items are paired even if their labels differ.
     if not expected and len(left) == len(right) == 1:
         expected, free_left, free_right = [(0, 0, NO_LABELS)], [], []
     union = Union(tuple(left), tuple(right))
@@ -96,6 +108,7 @@ def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[L
     assert (pairs.unpaired_left.tolist(), pairs.unpaired_right.tolist()) == (free_left, free_right)
 
 
+# Times at equal distances, and times in any order, also repeated ones.
 _GRIDS = st.builds(
     lambda start, step, count: [start + step * number for number in range(count)],
     st.integers(-50, 50),
@@ -118,6 +131,8 @@ def test_alignment_equals_a_lookup_of_each_left_time(left: list[int], right: lis
 
 
 def reduce_row(reducer: str, mode: str, row: list[Value], replacement: float) -> Value:
+    """Return the reduction of a row by the plain implementation. The modes drop or replace values that are not finite numbers."""
+
     def is_finite(value: Value) -> bool:
         return value is not None and math.isfinite(value)
 
@@ -149,7 +164,7 @@ def reduce_row(reducer: str, mode: str, row: list[Value], replacement: float) ->
 @settings(max_examples=30, deadline=None)
 @given(rows=st.integers(0, 4).flatmap(lambda width: st.lists(st.lists(_VALUES, min_size=width, max_size=width), min_size=1, max_size=4)))
 def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows: list[list[Value]]) -> None:
-    """The reduction of a block equals the reductions of its rows."""
+    """The reduction of a block, whose non-numbers are replaced by 7 in that mode, equals the reductions of its rows."""
     width = len(rows[0])
     block = Block(Axis(np.arange(width, dtype=np.int64)), Cells.with_nulls(*_matrix(rows, width)))
     series = Series.stacked([Labels.of({"row": str(number)}) for number in range(len(rows))], [block])
@@ -162,6 +177,7 @@ def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows:
 
 
 def _matrix(rows: list[list[Value]], width: int) -> tuple[Floats, Mask]:
+    """Return rows as an array of values and a mask of nulls, both of the shape (rows, width)."""
     shape = (len(rows), width)
     return (
         np.array(rows, np.float64).reshape(shape),
@@ -180,6 +196,7 @@ def test_a_set_may_have_the_rows_of_its_blocks_in_any_order() -> None:
     series = Series(LabelSets.of(labels), blocks, np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
     doubled = Math.parse("$A + $A").evaluate({"A": series}, Limits()).values
     assert isinstance(doubled, Series)
+    # The sums of the rows 7, 8 and 3, 4 and 5, 6 and 1, 2.
     for values, expected in ((series, [15, 7, 11, 3]), (doubled, [30, 14, 22, 6])):
         numbers = Reduce.of("A", "sum").evaluate({"A": values}, Limits()).values
         assert isinstance(numbers, Numbers)
@@ -188,6 +205,7 @@ def test_a_set_may_have_the_rows_of_its_blocks_in_any_order() -> None:
 
 def test_label_sets_with_too_many_different_keys_are_rejected() -> None:
     """The number of different key sets is limited, because every key set of the left side is compared with every one of the right side."""
+    # 1001 * 1001 pairs of key sets.
     sides = [tuple(Labels.of({f"{side}{number}": "x", f"{side}": "y"}) for number in range(1001)) for side in "ab"]
     with pytest.raises(TooLarge, match="different sets of keys"):
         Union(sides[0], sides[1])

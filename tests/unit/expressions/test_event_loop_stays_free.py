@@ -28,6 +28,7 @@ MAX_GAP_SECONDS = 0.05
 
 
 def numbers_query(ref_id: str, count: int) -> dict[str, Any]:
+    """Return a query whose result is a number of single values, all without labels."""
     frame = {
         "schema": {"meta": {"type": "numeric-multi", "typeVersion": [0, 1]}, "fields": [{"name": "v", "type": "number"}]},
         "data": {"values": [[1]]},
@@ -37,9 +38,11 @@ def numbers_query(ref_id: str, count: int) -> dict[str, Any]:
 
 
 def math_query(ref_id: str, expression: str) -> dict[str, Any]:
+    """Return a math expression."""
     return {"refId": ref_id, "type": "math", "expression": expression}
 
 
+# Three kinds of costly requests: 3 * 200 * 200 pairs, pairs of pairs of five values, and 15,000 operators.
 NEVER_FIRING = {
     "evaluator": {"type": "lt", "params": [0]},
     "operator": {"type": "and"},
@@ -88,7 +91,7 @@ async def measure_gaps() -> AsyncIterator[list[float]]:
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.VALIDATION])
 @pytest.mark.parametrize("queries", [CARTESIAN, GROWING_UNIONS, LONG_EXPRESSIONS], ids=["cartesian", "growing", "long"])
 async def test_costly_requests_do_not_block_the_event_loop(queries: list[Any], endpoint: QueryEndpoint) -> None:
-    """Costly requests are parsed and evaluated in threads. A request is costly by its possible cost, not by its size."""
+    """Costly requests, which may be small, are parsed and evaluated in threads, so that the event loop is not blocked."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with measure_gaps() as gaps:
         response = await respond(body, QueryContext(endpoint))
@@ -102,6 +105,7 @@ async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) 
     """A small request takes no thread, which would cost more than its evaluation."""
 
     async def fail(*_: Any) -> None:
+        """Fail the test if a thread is used."""
         raise AssertionError
 
     monkeypatch.setattr("dashwright.expressions.queries.asyncio.to_thread", fail)
@@ -148,7 +152,7 @@ def test_a_union_ends_at_the_deadline() -> None:
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_an_expired_request_is_not_parsed(endpoint: QueryEndpoint) -> None:
-    """An expired request has the status 504. A panel, too, is not reported as invalid only because it was not parsed in time."""
+    """An expired request has the status 504, also for the validation of a panel, which is not reported as invalid."""
     body = orjson.dumps({"queries": [math_query("A", "1")], "type": "x", "targets": []})
     response = await respond(body, QueryContext(endpoint), QuerySettings(seconds=1e-9))
     assert response.headers["status"] == 504

@@ -38,8 +38,11 @@ class SilentSource(Source):
     """A data source that responds only when it is released."""
 
     def __init__(self) -> None:
+        #: Number of queries and health checks that have arrived.
         self.query_count = 0
+        #: Set when one organization uses all slots that it may use.
         self.org_slots_used = asyncio.Event()
+        #: Set when a further query or check arrives after that.
         self.received_another = asyncio.Event()
         self.released = asyncio.Event()
 
@@ -113,6 +116,7 @@ async def test_slow_queries_of_one_organization_delay_no_other() -> None:
 
 
 async def test_slow_health_checks_delay_neither_queries_nor_other_organizations() -> None:
+    """During slow health checks of one organization, its queries and the health checks of another organization are served."""
     slow = SilentSource()
     check = {"uid": "slow"}
     async with worker(QuerySettings(sources=StubSources(slow))) as send_request, asyncio.TaskGroup() as group:
@@ -130,6 +134,7 @@ async def test_the_backlog_of_an_organization_is_limited() -> None:
     """A query of an organization with too many waiting queries is rejected, while another organization receives a slot."""
     slow = SilentSource()
     async with worker(QuerySettings(sources=StubSources(slow)), waiting=4) as send_request, asyncio.TaskGroup() as group:
+        # Six queries run, and two more fill half of the four places in the queue, the share of one organization.
         for _ in range(SLOTS_PER_ORG + 2):
             group.create_task(send_request(BUSY_ORG, SLOW_QUERY))
         await slow.org_slots_used.wait()
@@ -158,4 +163,5 @@ async def test_endless_statements_of_one_organization_delay_no_other() -> None:
 
 
 def _sql(statement: str) -> dict[str, Any]:
+    """Return the body of a request with an SQL expression."""
     return {"queries": [{"refId": "A", "type": "sql", "expression": statement}]}

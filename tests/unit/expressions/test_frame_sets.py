@@ -21,9 +21,11 @@ from dashwright.expressions.formats.codec import encode_labels
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 
+# Texts and keys that JSON escapes, or that a template of the writer could take for placeholders.
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(['","', "\\", 'a"', "%s", "%", "{}", "é", "\x00"])
 KEYS = st.sampled_from(["__name__", "a", "b", "%d", 'k"', "zé"])
 LABELS = st.dictionaries(KEYS, TEXTS, max_size=3)
+# The labels of several items: with any keys, or with the same keys for all of them.
 MAPPINGS = st.lists(LABELS, min_size=1, max_size=5) | KEYS.flatmap(
     lambda key: st.lists(st.fixed_dictionaries({key: TEXTS, "b": TEXTS}), min_size=1, max_size=5)
 )
@@ -69,6 +71,7 @@ def frame_sets(draw: st.DrawFn) -> FrameSet:
 
 @st.composite
 def cells(draw: st.DrawFn, shape: tuple[int, ...]) -> Cells:
+    """Draw values of a shape, with or without nulls."""
     size = int(np.prod(shape))
     values = np.array(draw(st.lists(VALUES, min_size=size, max_size=size)), np.float64).reshape(shape)
     nulls = draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size))
@@ -76,6 +79,7 @@ def cells(draw: st.DrawFn, shape: tuple[int, ...]) -> Cells:
 
 
 def write_frames(frames: Sequence[Frame]) -> bytes:
+    """Return the JSON of a response with these frames."""
     return b"".join(encoded for encoded, _ in response.fragments({"A": Result(frames)}))
 
 
@@ -89,6 +93,7 @@ def test_a_set_has_the_bytes_of_its_frames(frames: FrameSet) -> None:
 @pytest.mark.parametrize("length", [0, 1, 60, 30_000])
 def test_sets_of_any_size_are_written_in_fragments(count: int, length: int) -> None:
     """Few long series and many short ones are written to the same bytes as their frames. No fragment has too many values."""
+    # More series of this length would take too much memory.
     if count * length > 1_000_000:
         count = 3
     values = np.random.default_rng(1).random((count, length))
@@ -112,6 +117,7 @@ def test_a_frame_by_index_is_the_one_of_the_iteration(frames: FrameSet) -> None:
 @given(frame_sets().map(lambda frames: replace(frames, first_meta=None)))
 def test_the_values_of_a_set_are_those_of_its_frames(frames: FrameSet) -> None:
     """Expressions read the same items from a frame set as from the list of its frames, in the same order."""
+    # Only with this type are numbers read as numbers.
     if isinstance(frames.values, Numbers):
         frames = replace(frames, meta={**META, "type": "numeric-multi"})
     _check_values(frames, "")
@@ -122,17 +128,18 @@ def test_the_values_of_a_set_are_those_of_its_frames(frames: FrameSet) -> None:
     st.sampled_from(["", "prometheus", "postgres", "grafana-testdata-datasource"]),
 )
 def test_a_set_without_a_declared_type_is_read_like_its_frames(frames: FrameSet, source_type: str) -> None:
-    """The names of series without labels become a label for some types of data sources, and their order is kept."""
+    """A frame set of an undeclared type is read like the list of its frames, for any type of data source."""
     _check_values(replace(frames, meta={"type": "timeseries-multi"}, first_meta=None), source_type)
 
 
 @given(frame_sets())
 def test_the_size_of_a_set_is_that_of_its_frames(frames: FrameSet) -> None:
-    """The number of values of a set equals that of its frames."""
+    """The maximum number of values is that of the largest frame. Times are not counted."""
     assert frames.max_value_count == max(sum(len(field) for field in frame.fields if field.type is FieldType.FLOAT64) for frame in frames)
 
 
 def _check_values(frames: FrameSet, source_type: str) -> None:
+    """Raise AssertionError unless expressions read the same items from the set and from the list of its frames."""
     values_of_set, values_of_list = values_of(frames, source_type), values_of(list(frames), source_type)
     if isinstance(values_of_list, NoData):
         assert isinstance(values_of_set, NoData)
@@ -147,6 +154,7 @@ def _check_values(frames: FrameSet, source_type: str) -> None:
 
 
 def _rows(values: Series | Numbers) -> list[Cells]:
+    """Return the values of each series, or of all numbers together."""
     if isinstance(values, Numbers):
         return [values.cells]
     return [values.blocks[block].cells.at(row) for block, row in zip(values.block_of, values.row_of, strict=True)]
@@ -177,7 +185,7 @@ def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], 
 
 @given(MAPPINGS, st.data())
 def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, str]], data: st.DataObject) -> None:
-    """Label sets do not depend on the parts into which their mappings are divided, nor on which of them have equal keys."""
+    """Label sets do not depend on the parts in which their mappings are added."""
     end = data.draw(st.integers(0, len(mappings)))
     builder = LabelSetsBuilder()
     for part in (mappings[:end], mappings[end:]):
