@@ -33,11 +33,13 @@ def tables(body: bytes) -> list[Any]:
 
 
 def write_frames(*frames: Frame) -> list[Any]:
+    """Return each frame as pyarrow reads it from its stream."""
     writer = arrow.ArrowFrameWriter()
     return tables(b"".join(part for frame in frames for part, _ in writer.write(frame)))
 
 
 def metadata(schema: Any) -> dict[str, str]:
+    """Return the metadata of a schema or field."""
     return {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
 
 
@@ -51,7 +53,7 @@ def field(type_: FieldType, values: list[Any], *, name: str = "f", **fields: Any
 
 
 def are_equal(left: list[Any], right: list[Any]) -> bool:
-    """Return whether two values are equal. NaN equals NaN."""
+    """Return whether two lists have equal values. NaN equals NaN."""
     return len(left) == len(right) and all(a == b or (a != a and b != b) for a, b in zip(left, right, strict=True))
 
 
@@ -103,7 +105,7 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
 @pytest.mark.parametrize("rows", [0, 1, 8, 63, 64, 65, 1000])
 @pytest.mark.parametrize("null_share", [None, 0.0, 0.1, 1.0])
 def test_series_are_encoded_independently(rows: int, null_share: float | None) -> None:
-    """The bytes of a series do not depend on the labels, nulls, names and layout of the series before it."""
+    """The bytes of a series do not depend on the labels, nulls, names and layout of earlier series of the same writer."""
     random = np.random.default_rng(rows)
     times = field(FieldType.TIME, list(range(rows)), name="t")
     meta = {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"h": "h1"}}
@@ -142,7 +144,7 @@ def test_enums_and_json() -> None:
 
 
 def test_a_long_frame_is_sent_in_batches() -> None:
-    """A long frame is divided into chunks of limited size, each of which ends a record batch. No row is lost."""
+    """A long frame is divided into record batches and sent in chunks of limited size. No row is lost."""
     count = CHUNK_VALUES * 2 + 7
     nulls = np.arange(count) % 3 == 0
     fields = [
@@ -165,12 +167,13 @@ def test_a_long_frame_is_sent_in_batches() -> None:
 def test_many_small_frames_are_encoded_in_several_chunks(writer: arrow.ArrowFrameWriter | codec.JsonFrameWriter) -> None:
     """Ten thousand frames with one value each are encoded in at least 30 chunks, in both formats."""
     frame = Frame([field(FieldType.FLOAT64, [1.0])])
+    # Even a frame with a single value has a cost, because of its schema.
     parts = list(chunks(part for _ in range(10_000) for part in writer.write(frame)))
     assert len(parts) >= 30
 
 
 def test_a_strided_column_is_written() -> None:
-    """A column that is a strided view of a block is written completely, at any byte offset."""
+    """A column whose values are not adjacent in memory is written like any other."""
     [table] = write_frames(Frame([Field("f", FieldType.FLOAT64, np.arange(10.0)[::3])]))
     assert table["f"].to_pylist() == [0, 3, 6, 9]
 
@@ -188,6 +191,7 @@ _VALUES: dict[FieldType, st.SearchStrategy[Any]] = {
 
 
 def read_column(type_: FieldType, column: Any) -> list[Any]:
+    """Return the values of a column of pyarrow, as they were before writing."""
     if type_ is FieldType.TIME:
         return list(column.cast(pa.int64()).to_pylist())
     cells = column.to_pylist()
@@ -242,6 +246,7 @@ async def test_a_query_is_served_as_arrow() -> None:
     response = await respond(orjson.dumps({"queries": queries}), QueryContext(accept=media.ARROW))
     assert (response.headers["status"], response.headers["content_type"]) == (400, media.ARROW)
     assert isinstance(response.body, bytes)
+    # In the order of the request.
     b, a, c = tables(response.body)
     assert b["B"].to_pylist() == [2, None]
     assert a["v"].to_pylist() == [1, None]

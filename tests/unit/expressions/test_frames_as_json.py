@@ -16,11 +16,13 @@ from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def write_frames(*frames: Frame) -> Any:
+    """Return frames as a client reads them from JSON."""
     writer = JsonFrameWriter()
     return [orjson.loads(b"".join(chunks(writer.write(frame)))) for frame in frames]
 
 
 def decode(*frames: Any) -> list[Frame]:
+    """Return the frames that JSON documents describe."""
     return read_frames(orjson.dumps(list(frames)))
 
 
@@ -98,6 +100,7 @@ def test_no_chunk_is_much_larger_than_the_limit() -> None:
     """A long column is split, and short columns are joined. All chunks together are the complete text."""
     frame = Frame([Field("a", FieldType.INT8, np.ones(size, np.int8)) for size in (CHUNK_VALUES * 2 + 1, 10, 10)])
     parts = list(chunks(JsonFrameWriter().write(frame)))
+    # Two full chunks, and one with the last value of the long column and both short columns.
     assert len(parts) == 3
     assert all(part.count(b"1,") <= CHUNK_VALUES + 1 for part in parts)
     assert [len(column) for column in orjson.loads(b"".join(parts))["data"]["values"]] == [CHUNK_VALUES * 2 + 1, 10, 10]
@@ -115,6 +118,7 @@ _COLUMNS = {
 
 
 def column(type_: FieldType, values: list[Any]) -> Field:
+    """Return a column with labels. None is a null, whose slot has the value that the engine writes there."""
     filler: Any = {FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(type_, 0)
     array = np.empty(len(values), type_.dtype)
     array[:] = [filler if value is None else value for value in values]
@@ -138,6 +142,7 @@ def test_a_written_frame_is_read_back(field: Field) -> None:
 
 
 def nulls_of(field: Field) -> list[bool]:
+    """Return whether each value of a column is null."""
     return [False] * len(field) if field.nulls is None else field.nulls.tolist()
 
 
@@ -159,7 +164,7 @@ def nulls_of(field: Field) -> list[bool]:
     ],
 )
 def test_an_invalid_field_is_an_error(field: dict[str, Any], values: list[Any], fault: str) -> None:
-    """The error of a field has the position, the fault and the valid values."""
+    """The error of an invalid field names the fault, and where it is."""
     with pytest.raises(BadRequest, match=fault):
         decode({"schema": {"fields": [field]}, "data": {"values": [values]}})
 
@@ -182,7 +187,7 @@ def test_an_invalid_field_is_an_error(field: dict[str, Any], values: list[Any], 
     ],
 )
 def test_an_invalid_document_is_an_error(document: bytes, fault: str) -> None:
-    """The error of an invalid document names the fault: nothing is guessed or ignored."""
+    """Each invalid part of a document is an error that names the fault: nothing is guessed or ignored."""
     with pytest.raises(BadRequest, match=fault):
         read_frames(document)
 
@@ -207,6 +212,7 @@ def test_entities_mark_numbers_among_nulls() -> None:
     assert nulls_of(frame.fields[0]) == [False, False, True, False, False]
 
 
+# Random documents with the members of frames, and frames with one field whose parts may be invalid.
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: (

@@ -10,6 +10,7 @@ from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.values import NoData, Numbers, Series, Values
 from dashwright.expressions.formats.frame_reader import read_frames
 
+# Fields for ``frame``: name, type, values, and labels.
 TIME = ("time", "time", [1000, 2000])
 BOOLEANS = ("a", "boolean", [True, False], {"h": "x"})
 NUMBERS = ("a", "number", [3, None], {"h": "y"})
@@ -25,6 +26,7 @@ def frame(*fields: Any, type_: str = "", name: str = "", meta: Any = None) -> di
 
 
 def convert_frames(*frames: Any, source: str = "test") -> Values:
+    """Return the values that expressions read from frames of a type of data source."""
     return values_of(read_frames(orjson.dumps(list(frames))), source)
 
 
@@ -91,7 +93,7 @@ def test_an_instant_vector_is_numbers() -> None:
     ],
 )
 def test_other_layouts_are_rejected(fields: list[Any], layout: str) -> None:
-    """The error of a frame without series has its layout and the valid ones."""
+    """A frame with other columns than a series or numbers is rejected, and the error names its layout: ``long`` or ``not``."""
     with pytest.raises(BadRequest, match=rf"must be a wide series but got type {layout} \(input refid\)"):
         convert_frames(frame(*fields))
 
@@ -105,6 +107,7 @@ def test_frames_without_series_are_skipped_for_influxdb_only() -> None:
 
 
 def named_frame(frame_name: str, field_name: str, config: dict[str, str] | None = None) -> Any:
+    """Return a frame with one series without labels, and with names at each place where a data source may set one."""
     return frame(TIME, (field_name, "number", [1, 2], {}, config or {}), name=frame_name)
 
 

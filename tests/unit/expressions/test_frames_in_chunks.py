@@ -10,6 +10,7 @@ from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def write_frame(writer: JsonFrameWriter, frame: Frame) -> bytes:
+    """Return the complete JSON of a frame."""
     return b"".join(chunks(writer.write(frame)))
 
 
@@ -18,6 +19,7 @@ def test_a_long_frame_is_read_unchanged(rows: int) -> None:
     """Special values, nulls and nanoseconds are read unchanged in the first row, the last row and the rows around the end of a chunk."""
     values, nulls = np.arange(rows, dtype=np.float64), np.zeros(rows, np.bool_)
     special_rows = sorted({0, rows - 1, *(row for row in (CHUNK_VALUES - 1, CHUNK_VALUES, 2 * CHUNK_VALUES) if row < rows)})
+    # NaN and both infinities in turn.
     values[special_rows] = [(np.nan, np.inf, -np.inf)[index % 3] for index in range(len(special_rows))]
     nulls[[1, rows - 2]] = True
     values[nulls] = np.nan

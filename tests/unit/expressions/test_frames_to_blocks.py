@@ -40,7 +40,7 @@ def test_series_of_several_numeric_types_share_a_block() -> None:
 
 
 def test_a_newer_version_is_accepted() -> None:
-    """Frames of a declared type are read by it, whatever its version is."""
+    """A declared type is used even if its version is newer than the known ones."""
     value = Field("v", FieldType.FLOAT64, np.array([4.0]))
     values = values_of([Frame([value], meta={"type": "numeric-wide", "typeVersion": [7, 3]})])
     assert isinstance(values, Numbers)
@@ -70,7 +70,10 @@ def test_equal_and_identical_times_share_a_block() -> None:
 
 
 def test_many_axes_with_equal_ends_are_read_in_linear_time() -> None:
-    """The cost is linear in the number of series: comparing every pair of time axes would exceed the time limit of the test."""
+    """Thousands of different axes with the same first and last time are read in linear time.
+
+    A comparison of every pair of axes would exceed the time limit of the test.
+    """
     column = np.zeros(4)
     frames = [
         Frame([Field("t", FieldType.TIME, np.array([0, i, 10**6 - i, 10**6])), Field("v", FieldType.FLOAT64, column)])

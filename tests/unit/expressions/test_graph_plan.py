@@ -13,10 +13,12 @@ from dashwright.expressions.engine.values import Scalar
 
 
 def math_node(ref_id: str, text: str) -> Node:
+    """Return the node of a math expression."""
     return Node(ref_id, Math.parse(text))
 
 
 def faults(*nodes: Node) -> dict[str, str]:
+    """Return the message of each node that cannot run, by refId."""
     return {ref_id: error.message for ref_id, error in plan_nodes(nodes).faults.items()}
 
 
@@ -31,14 +33,17 @@ def faults(*nodes: Node) -> dict[str, str]:
     ],
 )
 def test_nodes_run_after_their_inputs(nodes: list[Node], order: str) -> None:
-    """Queries run first, and expressions after their inputs. Otherwise, nodes run in the order of the request."""
+    """Queries run first, and expressions after their inputs. In all other respects, the order is that of the request."""
     planned = plan_nodes(nodes)
     assert "".join(planned.order) == order
     assert not planned.faults
 
 
 def test_each_node_of_a_cycle_has_an_error_with_its_path() -> None:
-    """Each node of a cycle has an error with the cycle's path. Nodes that only read the cycle have none. The order contains every node."""
+    """Each node of a cycle has an error with the path of the cycle. Nodes that only read the cycle have no error.
+
+    The order contains every node.
+    """
     nodes = [
         math_node("Z", "$Y"),
         math_node("Y", "$A"),
@@ -66,14 +71,14 @@ def test_missing_nodes_and_self_references_are_faults_of_the_reader() -> None:
 
 
 def test_a_large_cycle_is_found_without_recursion() -> None:
-    """The nodes of a ring of hundreds of nodes have an error each, not a RecursionError."""
+    """Each node of a ring of hundreds of nodes has its error, without a RecursionError."""
     size = 400
     ring = [math_node(f"N{index}", f"$N{(index + 1) % size}") for index in range(size)]
     assert len(plan_nodes(ring).faults) == size
 
 
 def test_dependents_have_the_status_of_the_failed_node() -> None:
-    """All dependents of a failed data source have its status 502. Dependents of an invalid target have the status 400."""
+    """All dependents of a failed query have its status 502. An invalid target and its dependents have the status 400."""
     nodes = [
         Node("A"),
         math_node("B", "$A"),

@@ -30,6 +30,7 @@ class TenNumbers:
 
 
 def node(ref_id: str, *inputs: str) -> Node:
+    """Return a node whose result is ten numbers."""
     return Node(ref_id, TenNumbers(inputs))
 
 
@@ -45,7 +46,10 @@ def test_live_results_share_a_budget() -> None:
 
 
 def test_a_result_is_released_after_its_last_reader() -> None:
-    """A chain of any length needs memory for two results, unless every result is visible."""
+    """A result is released after its last reader, so that a chain needs memory for two results only.
+
+    Results that the request asks for are kept: by default, those of all nodes.
+    """
     chain = [node("0"), *(node(str(index), str(index - 1)) for index in range(1, 20))]
     limits = Limits(request_points=2 * RESULT_POINTS)
     assert evaluate(chain, {}, limits, requested={"19"}).keys() == {"19"}
@@ -54,7 +58,7 @@ def test_a_result_is_released_after_its_last_reader() -> None:
 
 
 def test_an_unread_hidden_result_needs_no_memory() -> None:
-    """A hidden target that no expression reads runs only for its error, and its result needs no memory."""
+    """The result of a hidden target that no expression reads is released immediately."""
     unread = [node(str(index)) for index in range(20)]
     assert evaluate(unread, {}, Limits(request_points=RESULT_POINTS), requested=()) == {}
 

@@ -20,6 +20,7 @@ _LEAVES = st.builds(Number, st.floats(min_value=0, allow_nan=False, allow_infini
 
 
 def _compound(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    """Return a strategy of calls and operators with inner nodes."""
     calls = st.sampled_from(sorted(FUNCTIONS)).flatmap(
         lambda name: st.builds(Call, st.just(name), st.tuples(*[inner] * FUNCTIONS[name].arity))
     )
@@ -34,10 +35,12 @@ def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
     assert parse(source_of(tree)) == tree
 
 
+# Characters of expressions, and some that only resemble letters, digits or blanks of expressions.
 _TEXT_OF_MATH = st.text(alphabet=st.sampled_from("$AB{} ()+-*/%!<>=&|,.0123456789xe\"'abs_nl\t\u00e9\u0663\u2003"), max_size=40)
 
 
 def parse_to_tree_or_position(text: str) -> Node | int:
+    """Return the tree of an expression, or the position of its error."""
     try:
         return parse(text)
     except BadRequest as error:
@@ -103,9 +106,10 @@ def test_the_caret_line_of_a_long_expression_is_truncated() -> None:
 
 @pytest.mark.parametrize("opening", ["(", "-", "!", "abs(", "1||1&&1==1+1*1**("])
 def test_deep_nesting_is_an_error(opening: str) -> None:
-    """Nesting above the limit is an error with the limit, not a RecursionError. Nesting up to the limit is evaluated."""
+    """Nesting above the limit is an error with the limit, not a RecursionError. Nesting up to the limit is evaluated and printed."""
     with pytest.raises(BadRequest, match=f"deeper than {EXPRESSION_DEPTH} levels"):
         parse(opening * (EXPRESSION_LENGTH // len(opening)))
+    # The last opening has a parenthesis inside an operand, which are two levels.
     levels_per_opening = 2 if opening.startswith("1") else 1
     count = (EXPRESSION_DEPTH - 1) // levels_per_opening
     nested = opening * count + "1" + ")" * (opening.count("(") * count)

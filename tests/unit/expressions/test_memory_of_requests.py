@@ -18,6 +18,7 @@ from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.queries import QuerySettings, respond
 
 MEGABYTE = 2**20
+# The organization, the size, and the step. A reservation is closed with the request that made it.
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.sampled_from(["reserve", "reserve", "release", "close"])), max_size=60)
 
 
@@ -40,6 +41,7 @@ def test_a_budget_is_never_exceeded_and_leaves_memory_for_others(steps: list[tup
 
 
 def _try_to_reserve(reservation: Any, size: int) -> bool:
+    """Reserve memory if the budget permits it, and return whether it did."""
     try:
         reservation.reserve(size)
     except (TooLarge, TooManyRequests):
@@ -48,7 +50,7 @@ def _try_to_reserve(reservation: Any, size: int) -> bool:
 
 
 def test_a_closed_reservation_does_not_count() -> None:
-    """A thread that continues after its request has ended does not reserve memory."""
+    """A closed reservation does not count, even if a thread that outlasts its request changes it."""
     budget = MemoryBudget(100)
     with budget.reservation("a") as reservation:
         reservation.reserve(10)
@@ -58,13 +60,14 @@ def test_a_closed_reservation_does_not_count() -> None:
 
 
 def chain_of_sums(series: int, sums: int) -> bytes:
-    """Return a request of visible sums, each of which reads the sum before it."""
+    """Return a request of series with a hundred points, and of visible sums, each of which reads the sum before it."""
     walk = {"refId": "S0", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": series, "labels": "n=$seriesIndex"}
     queries = [{"refId": f"S{n}", "type": "math", "expression": f"$S{n - 1} + 1"} for n in range(1, sums + 1)]
     return orjson.dumps({"from": "now-100s", "to": "now", "queries": [walk, *queries]})
 
 
 async def read_body(response: Reply) -> dict[str, Any]:
+    """Return the body of a response, whole or streamed."""
     pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     body: dict[str, Any] = orjson.loads(b"".join(pieces))
     return body
@@ -72,6 +75,7 @@ async def read_body(response: Reply) -> dict[str, Any]:
 
 @pytest.fixture
 def settings() -> QuerySettings:
+    """Return settings with a memory budget of 40 MiB, of which one organization may use 30."""
     return QuerySettings(memory=MemoryBudget(40 * MEGABYTE))
 
 
@@ -87,6 +91,7 @@ async def test_a_request_that_can_never_fit_is_rejected(settings: QuerySettings)
 
 async def test_a_request_is_rejected_while_others_use_the_memory(settings: QuerySettings) -> None:
     """A request above the free memory is rejected, while a small request of another organization is served."""
+    # Another request of the organization uses almost all of the 30 MiB that the organization may use.
     with settings.memory.reservation(1) as reservation_of_others, settings.memory.reservation(1) as memory:
         reservation_of_others.reserve(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
@@ -124,6 +129,7 @@ async def test_concurrent_requests_stay_within_the_budget(settings: QuerySetting
             return False
         return True
 
+    # Six requests of each of two organizations.
     served = await asyncio.gather(*(send_request(index % 2) for index in range(12)))
     assert any(served)
     assert 0 < maximum <= 40 * MEGABYTE

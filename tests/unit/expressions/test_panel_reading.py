@@ -19,6 +19,7 @@ JSON = st.recursive(
     max_leaves=4,
 )
 REF_IDS = st.sampled_from(["A", "B", "C", "", "a b"])
+# Values of ``from`` and ``to``.
 RANGES = st.sampled_from(["now", "now-1h", "now+1h", "2020", "", "x", 0, None]) | JSON
 
 
@@ -77,6 +78,7 @@ BODIES = st.one_of(
 
 
 async def send_panel(body: Any, context: QueryContext) -> tuple[int, Any]:
+    """Return the status and body of a response."""
     response = await respond(orjson.dumps(body), context)
     assert isinstance(response.body, bytes)
     return int(response.headers["status"]), orjson.loads(response.body)
@@ -132,7 +134,7 @@ async def test_a_line_without_json_has_no_validation() -> None:
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
 async def test_both_ends_of_a_range_are_reported(endpoint: QueryEndpoint) -> None:
-    """Each side of a time range has a fault of its own."""
+    """Both ends of the time range of a request, and of a query, have faults of their own."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "timeRange": {"from": "x", "to": "y"}}]
     body = {"type": "t", "targets": [], "queries": targets, "from": "then", "to": []}
     status, response = await send_panel(body, QueryContext(endpoint))
@@ -151,7 +153,7 @@ async def test_a_target_that_reads_an_invalid_one_is_valid() -> None:
 @pytest.mark.parametrize("any_value", [[], {}, [[1]], {"a": 1}, 5, True, 1.5])
 @pytest.mark.parametrize("name", ["uid", "type"])
 async def test_any_value_as_data_source_is_handled(any_value: Any, name: str) -> None:
-    """A value that is not a string names no data source, and no value raises an internal error."""
+    """A data source whose uid or type is not a string is a fault of ``datasource``, not an internal error."""
     for datasource in (any_value, {name: any_value}, {name: any_value, "uid": "__expr__"}):
         query = {"refId": "A", "type": "math", "expression": "1", "datasource": datasource}
         status, body = await send_panel({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))

@@ -30,10 +30,12 @@ JSON = st.recursive(
 
 
 def objects(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy of objects, whose optional members may be missing or null."""
     return st.fixed_dictionaries(required, optional={name: strategy | st.none() for name, strategy in optional.items()})
 
 
 def one_of(text: str) -> st.SearchStrategy[str]:
+    """Return a strategy of the words of a text."""
     return st.sampled_from(text.split())
 
 
@@ -64,6 +66,7 @@ CONDITION = objects(
     {},
 )
 EXPRESSION = {"expression": st.text(min_size=1, max_size=3)}
+# The required and the optional members of each type of target, in addition to the common ones.
 MEMBERS_BY_TYPE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "math": (EXPRESSION, {}),
     "reduce": (EXPRESSION | {"reducer": REDUCER}, {"settings": SETTINGS}),
@@ -90,6 +93,7 @@ MEMBERS_BY_TYPE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def targets(type_: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy of valid targets of a type."""
     required, optional = MEMBERS_BY_TYPE[type_]
     return objects({"refId": st.text(min_size=1, max_size=3), "type": st.just(type_)} | required, COMMON | optional)
 
@@ -111,6 +115,7 @@ def mutated_targets(draw: st.DrawFn, type_: str) -> dict[str, Any]:
     elif container and draw(st.booleans()):
         name = draw(st.sampled_from(sorted(container)))
         value = container.pop(name)
+        # The Python name of a member is not a valid name in JSON.
         if draw(st.booleans()):
             container[to_snake(name) if name != "from" else "from_"] = value
     else:
@@ -120,6 +125,7 @@ def mutated_targets(draw: st.DrawFn, type_: str) -> dict[str, Any]:
 
 
 def is_accepted(type_: str, target: dict[str, Any]) -> bool:
+    """Return whether the model of a type accepts a target."""
     try:
         TARGETS[type_].model_validate(target)
     except ValidationError:
@@ -147,6 +153,7 @@ def test_model_and_schema_agree_about_mutated_targets(type_: str, data: st.DataO
 
 
 def is_bound(item: Any) -> bool:
+    """Return whether the panel endpoint accepts a target."""
     return isinstance(bind(item, "", QueryContext(QueryEndpoint.PANEL)), BoundQuery)
 
 
@@ -167,7 +174,7 @@ USUAL_MEMBERS = st.fixed_dictionaries(
 @settings(max_examples=300, deadline=None)
 @given(item=st.one_of(USUAL_MEMBERS, *map(mutated_targets, TARGETS)))
 def test_the_panel_schema_accepts_what_the_endpoint_accepts(item: Any) -> None:
-    """An item is valid by the panel's schema exactly if the panel endpoint accepts it."""
+    """The schema of panels accepts a target exactly if the panel endpoint accepts it."""
     assert PANEL.is_valid({"type": "graph", "targets": [item]}) == is_bound(item)
 
 
