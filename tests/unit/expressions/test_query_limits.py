@@ -39,6 +39,7 @@ from dashwright.expressions.sources.source import Source
 
 
 def series_query(ref_id: str, *labels: dict[str, str], points: int = 2) -> dict[str, Any]:
+    """Return a query with a series for each of the labels."""
     frames = [
         {
             "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": item}]},
@@ -51,10 +52,12 @@ def series_query(ref_id: str, *labels: dict[str, str], points: int = 2) -> dict[
 
 
 def math_query(ref_id: str, expression: str) -> dict[str, Any]:
+    """Return a math expression."""
     return {"refId": ref_id, "type": "math", "expression": expression}
 
 
 async def send_queries(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, Any]:
+    """Return the status and body of the response to queries under these limits."""
     response = await respond(orjson.dumps({"queries": queries}), settings=QuerySettings(limits, seconds))
     assert isinstance(response.body, bytes)
     return int(response.headers["status"]), orjson.loads(response.body)
@@ -79,7 +82,10 @@ async def send_queries(limits: Limits, *queries: Any, seconds: float = 60) -> tu
     ],
 )
 async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[Any], setting: str | None) -> None:
-    """The error of an exceeded limit names the setting, has the status 400, and does not affect other refIds."""
+    """The error of an exceeded limit names the setting, has the status 400, and does not affect other refIds.
+
+    Without a setting, no limit is exceeded: labels without common keys are not paired.
+    """
     status, body = await send_queries(limits, *queries, math_query("Z", "1"))
     assert body["results"]["Z"]["status"] == 200
     if setting is None:
@@ -98,6 +104,7 @@ async def test_the_number_of_series_of_a_result_is_limited() -> None:
         series_query("B", {"h": "1", "i": "1"}, {"h": "1", "i": "2"}, {"h": "1", "i": "3"}),
     ]
     limits = Limits(query_series=3)
+    # Only the label h=1 has pairs, with three series of the other side.
     assert (await send_queries(limits, *sides, math_query("C", "$A + $B")))[0] == 200
     unlabelled = [series_query("A", *({"h": str(h)} for h in range(3))), series_query("B", {}, {})]
     status, body = await send_queries(limits, *unlabelled, math_query("C", "$A + $B"))
@@ -145,7 +152,7 @@ async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_the_size_of_all_expressions_is_limited(endpoint: QueryEndpoint) -> None:
-    """The size of all expressions together is limited. The error is reported once, at the expression that exceeds the limit."""
+    """The size of all expressions together is limited. The error is reported once, at the first expression above the limit."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math_query(ref_id, "1 + 1") for ref_id in "ABCD"]})
     response = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
     assert isinstance(response.body, bytes)
@@ -217,7 +224,7 @@ def test_a_deadline_expires_on_time() -> None:
 
 @pytest.mark.parametrize("expression", [Math.parse("1 + 1"), Reduce.of("A", "sum")], ids=["math", "reduce"])
 def test_a_node_checks_its_deadline_between_steps(expression: Expression) -> None:
-    """The deadline is checked before each operator and each block of series, so that a long node ends too."""
+    """A node checks its deadline during its evaluation, so that a long evaluation ends too."""
     limits = Limits(deadline=Deadline())
     series = Series.stacked([NO_LABELS], [Block(Axis(np.array([1, 2])), Cells(np.ones((1, 2))))])
     expression.evaluate({"A": series}, limits)
@@ -232,6 +239,7 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
     loop = asyncio.get_running_loop()
 
     def wait(*arguments: Any) -> Any:
+        """Record the limits, and wait in the thread instead of parsing."""
         received_limits.extend(argument for argument in arguments if isinstance(argument, Limits))
         loop.call_soon_threadsafe(has_begun.set)
         may_continue.wait()

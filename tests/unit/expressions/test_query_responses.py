@@ -19,11 +19,13 @@ TIMES = [1000, 2000, 3000]
 
 
 def series(values: list[Any], **labels: str) -> dict[str, Any]:
+    """Return a frame with one series of three points."""
     fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number", "labels": labels}]
     return {"schema": {"fields": fields}, "data": {"values": [TIMES, values]}}
 
 
 def raw_query(ref_id: str, *frames: Any, **fields: Any) -> dict[str, Any]:
+    """Return a query whose result is these frames."""
     return {
         "refId": ref_id,
         "datasource": TESTDATA,
@@ -34,22 +36,26 @@ def raw_query(ref_id: str, *frames: Any, **fields: Any) -> dict[str, Any]:
 
 
 def math_query(ref_id: str, text: str, **fields: Any) -> dict[str, Any]:
+    """Return a math expression, or one of another type by ``type``."""
     return {"refId": ref_id, "datasource": EXPRESSION, "type": "math", "expression": text, **fields}
 
 
 async def body_of(response: Reply) -> bytes:
+    """Return the body of a response, whole or streamed."""
     if isinstance(response.body, AsyncIterator):
         return b"".join([chunk async for chunk in response.body])
     return response.body
 
 
 async def send_queries(*queries: Any, **fields: Any) -> tuple[int, Any]:
+    """Return the status and body of the response to queries. The fields are further members of the request."""
     response = await respond(orjson.dumps({"queries": queries, **fields}))
     assert response.headers["content_type"] == "application/json"
     return int(response.headers["status"]), orjson.loads(await body_of(response))
 
 
 async def error_of(ref_id: str, *queries: Any) -> str:
+    """Return the error of one refId, which the message of the response contains, too."""
     status, body = await send_queries(*queries)
     assert status == 400
     result = body["results"][ref_id]
@@ -111,7 +117,7 @@ async def test_numbers_scalars_and_no_data_have_different_frames() -> None:
 
 
 async def test_a_warning_is_a_notice_of_the_first_frame() -> None:
-    """Items that a union dropped are a notice of the first result frame only."""
+    """The warning of items without a partner in a union is a notice of the first frame of the result only."""
     _, body = await send_queries(
         raw_query("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b"), series([1, 2, 3], h="c")),
         raw_query("B", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")),
@@ -126,7 +132,7 @@ async def test_a_warning_is_a_notice_of_the_first_frame() -> None:
 
 @pytest.mark.parametrize(("version", "warned"), [([0, 1], False), ([0, 2], True), ([1, 0], True)])
 async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], warned: bool) -> None:
-    """Expressions read the values of frames of a newer version, and the frames have a warning in the response."""
+    """Expressions read frames of a newer version. Frames that an expression reads then have a warning in the response."""
     frame = series([1, 2, 3])
     frame["schema"]["meta"] = {"type": "timeseries-multi", "typeVersion": version}
     status, body = await send_queries(raw_query("A", frame), raw_query("B", frame), math_query("C", "$A + 1"))
@@ -140,7 +146,7 @@ async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], war
 
 
 async def test_an_error_affects_its_ref_id_and_dependents() -> None:
-    """A response with an error is a 400 with a message and every result: targets that do not depend on the failed one run."""
+    """A failed target and its dependents have errors. Other targets have results, and the response is 400 with a message."""
     status, body = await send_queries(
         raw_query("A", series([1, 2, 3])),
         math_query("B", "$A +"),
@@ -279,7 +285,7 @@ async def test_an_invalid_request_is_rejected(body: bytes, message_id: str, faul
 
 
 async def test_a_large_response_is_sent_in_chunks() -> None:
-    """Chunks are produced while the response is read, and all chunks together are the same JSON as a response without chunks."""
+    """A large response is streamed in chunks, which together are complete JSON."""
     count = 150_000
     frame = {
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},
@@ -294,7 +300,7 @@ async def test_a_large_response_is_sent_in_chunks() -> None:
 
 
 async def test_now_is_the_time_of_the_request() -> None:
-    """``now`` is the time at which the request is read. A range from ``now`` to a fixed end is valid only if the end is later."""
+    """``now``, and the default start before it, refer to the time of the request. A range that ends before it starts is invalid."""
     with time_machine.travel(datetime(2020, 1, 1, tzinfo=UTC), tick=False):
         assert (await send_queries(math_query("A", "1"), to="2020-01-01"))[0] == 200
         assert (await send_queries(math_query("A", "1"), **{"from": "now", "to": "2019-12-31"}))[0] == 400

@@ -1,4 +1,4 @@
-"""Fields and values that saved panels have, but the strict form has not: a fixed list is accepted without effect."""
+"""Fields and values of saved panels that the strict form of targets does not have: a fixed list is accepted without effect."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, Re
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.requests.binding import BoundQuery, bind, is_expression, strict_target
 
+# A valid target of each type that saved panels have.
 REDUCE = {"refId": "B", "type": "reduce", "expression": "A", "reducer": "last"}
 MATH = {"refId": "B", "type": "math", "expression": "$A"}
 CONDITION = {
@@ -22,6 +23,7 @@ THRESHOLD = {"refId": "B", "type": "threshold", "expression": "A", "conditions":
 
 
 def validate(target: dict[str, Any]) -> Target:
+    """Return a target that is valid in its strict form. Raises ValidationError."""
     return TARGETS[target["type"]].model_validate(target)
 
 

@@ -47,9 +47,11 @@ _CLASSIC_IN_A_CYCLE: Json = {
 """A request in which both engines report an unsuitable input before the cycle."""
 
 _EXAMPLES_FACTOR = int(os.environ.get("RANDOM_GRAPHS", "1"))
+"""Factor of the number of examples, for longer runs by hand."""
 
 
 async def send_request(request: Json) -> tuple[int, Json]:
+    """Return the status and body of the engine's response."""
     response = await respond(orjson.dumps(request))
     pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     return int(response.headers["status"]), orjson.loads(b"".join(pieces))
@@ -63,6 +65,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 def compare(runner: asyncio.Runner, request: Json) -> None:
+    """Raise AssertionError if the engine's response to a request differs from the reference."""
     outcomes = outcomes_of(request)
     note(request_text(request))
     status, body = runner.run(send_request(request))

@@ -32,6 +32,7 @@ PAGES = (
     *(FOLDER / f"{name}.md" for name in ("queries", "frames", "data-sources", "sql-tables")),
     FOLDER.parent / "how-to" / "alert-rules.md",
 )
+# A block begins with its language and, for examples, a label: ```json request.
 _FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -59,6 +60,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
+    """Yield the fenced blocks of a page."""
     page = path.read_text()
     for match in _FENCE.finditer(page):
         line = page.count("\n", 0, match.start()) + 1
@@ -66,14 +68,17 @@ def blocks_of(path: Path) -> Iterator[Block]:
 
 
 BLOCKS = [block for path in PAGES for block in blocks_of(path)]
+# Each request with the block after it.
 EXAMPLES = [(block, response) for block, response in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.label in _ENDPOINTS]
 
 
 def blocks_with(language: str, label: str) -> list[Block]:
+    """Return the blocks of all pages with a language and label."""
     return [block for block in BLOCKS if (block.language, block.label) == (language, label)]
 
 
 def block_parameters(language: str, label: str) -> list[Any]:
+    """Return these blocks as parameters of a test, with their positions as ids."""
     return [pytest.param(block, id=block.position) for block in blocks_with(language, label)]
 
 
@@ -87,6 +92,7 @@ def settings() -> Iterator[QuerySettings]:
 
 
 async def response_of(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
+    """Return the status and body of the response to a request on a page."""
     response = await respond(request.text.encode(), QueryContext(_ENDPOINTS[request.label], explain=explain), settings)
     pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     return int(response.headers["status"]), json.loads(b"".join(pieces))
@@ -98,6 +104,7 @@ def response_text(status: int, body: Any) -> str:
 
 
 def _lines(ref_id: str, result: Any) -> Iterator[str]:
+    """Yield the lines of a result: its error, frames, matches and notices. A frame that is named by its refId is a table."""
     if "error" in result:
         yield f"{ref_id} error {result['error']}"
     elif not result["frames"]:
@@ -113,6 +120,7 @@ def _lines(ref_id: str, result: Any) -> Iterator[str]:
 
 
 def _table_lines(frame: Any) -> Iterator[str]:
+    """Yield a line with the names of the columns, and a line for each row."""
     schema = frame["schema"]
     yield f"{schema['refId']} table {' | '.join(field['name'] for field in schema['fields'])}"
     for row in zip(*frame["data"]["values"], strict=True):
@@ -120,6 +128,7 @@ def _table_lines(frame: Any) -> Iterator[str]:
 
 
 def _item_text(frame: Any) -> str:
+    """Return the type, labels and values of a series or number."""
     fields = frame["schema"]["fields"]
     if not fields:
         return "no data"
@@ -128,10 +137,12 @@ def _item_text(frame: Any) -> str:
 
 
 def _labels_text(labels: Any) -> str:
+    """Return labels in braces: ``{host=a}``."""
     return "{" + ", ".join(f"{key}={value}" for key, value in (labels or {}).items()) + "}"
 
 
 def _point_texts(data: Any) -> list[str]:
+    """Return the text of each value of the last column."""
     texts = ["null" if value is None else f"{value:.12g}" for value in data["values"][-1]]
     for name, rows in ((data.get("entities") or [None])[-1] or {}).items():
         for row in rows:
@@ -140,6 +151,7 @@ def _point_texts(data: Any) -> list[str]:
 
 
 def without_times(explanation: Any) -> Any:
+    """Return an explanation without the durations of its nodes, which differ in each run."""
     for node in explanation["nodes"].values():
         del node["milliseconds"]
     return explanation

@@ -17,7 +17,7 @@ def test_schemas_have_the_reducers_of_the_table() -> None:
 
 
 def test_classic_conditions_have_the_reducers_of_the_table() -> None:
-    """The classic name of a reducer is the name of a reducer of classic conditions."""
+    """Each reducer with a classic name has a reducer of this name in classic conditions."""
     for reducer in REDUCERS.values():
         assert not reducer.classic_name or reducer.classic_name in classic_reducers.NAMES
 

@@ -13,6 +13,7 @@ NOW = datetime(2020, 3, 26, 15, 12, 56, tzinfo=UTC)
 
 
 def utc_time(text: str) -> datetime:
+    """Return an ISO date in UTC."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -49,7 +50,7 @@ def test_times_are_read(start: str, end: str, expected: tuple[str, str]) -> None
 
 @pytest.mark.parametrize("text", ["", "asdf", "now-", "now-6x", "now 6h", "now-6h/", "2014-13", "2014||x", "9" * 17, "now-99999y"])
 def test_an_invalid_time_is_rejected(text: str) -> None:
-    """An invalid time is not read as the epoch: the error names the side of the range and the text."""
+    """An invalid time is rejected, and not read as the epoch. The error names the side of the range and the text."""
     with pytest.raises(BadRequest, match=r"from .* is not a time"):
         parse_time_range(text, "now", NOW)
     with pytest.raises(BadRequest, match=r"to .* is not a time"):
@@ -57,7 +58,7 @@ def test_an_invalid_time_is_rejected(text: str) -> None:
 
 
 def test_an_end_before_the_start_is_rejected() -> None:
-    """An end before the start is an error, because the result of an empty range would be no data without a reason."""
+    """An end before the start is an error: without an error, the result would be no data, without a reason."""
     with pytest.raises(BadRequest, match="range is empty"):
         parse_time_range("now", "now-1s", NOW)
 

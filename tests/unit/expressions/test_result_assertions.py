@@ -20,6 +20,7 @@ from dashwright.expressions.sources.source import Source
 
 
 def series_query(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    """Return a query with a number of frames, each with one series and the same metadata."""
     frames = [
         {
             "schema": {"meta": meta, "fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": {"h": str(i)}}]},
@@ -32,10 +33,12 @@ def series_query(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None 
 
 
 def math_query(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
+    """Return a math expression."""
     return {"refId": ref_id, "type": "math", "expression": expression, **fields}
 
 
 async def results_by_ref_id(*queries: Any, context: QueryContext | None = None, **fields: Any) -> Any:
+    """Return the results of queries. The status of the response is 400 exactly if one of them has an error."""
     response = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **fields}), context)
     assert isinstance(response.body, bytes)
     body = orjson.loads(response.body)
@@ -80,7 +83,7 @@ async def test_the_frames_of_a_query_are_checked() -> None:
 
 
 async def test_no_data_has_no_type() -> None:
-    """A result without frames has every asserted type."""
+    """A result without frames satisfies every assertion."""
     assertions: dict[str, Any] = {"resultAssertions": {"type": "table", "typeVersion": [1, 0], "maxFrames": 1}}
     body = await results_by_ref_id(series_query(count=0, **assertions), math_query("B", "$A", **assertions))
     assert not any("error" in result for result in body.values())
@@ -113,8 +116,9 @@ class RecordingSource(Source):
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
 async def test_a_query_may_have_its_own_time_range(monkeypatch: pytest.MonkeyPatch, endpoint: QueryEndpoint) -> None:
-    """The time range of a query applies to this query only. Other queries have the range of the request. A missing start or end has its
-    default, which is independent of the request.
+    """The time range of a query applies to this query only, and other queries have the range of the request.
+
+    A missing start or end has its default, which is independent of the request.
     """
     recording = RecordingSource()
     monkeypatch.setitem(registry.BUILT_IN, "recording", recording)

@@ -19,15 +19,18 @@ from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sql.relation import Relation, RelationColumn, unique_names
 from dashwright.expressions.sql.tables import MAX_COLUMNS, relation_of
 
+# Declared types of frames, and the columns of a table without data.
 MULTI, WIDE, NUMBERS = "timeseries-multi", "timeseries-wide", "numeric-multi"
 EMPTY: dict[str, list[Any]] = {"time": [], "__value__": [], "__metric_name__": []}
 
 
 def table(*frames: Any) -> Table:
+    """Return the frames of a query."""
     return Table(tuple(read_frames(orjson.dumps(list(frames)))))
 
 
 def relation(source_table: Values | Table) -> Relation:
+    """Return the table ``A`` that a statement selects from."""
     return relation_of("A", source_table, Limits())
 
 
@@ -37,6 +40,7 @@ def columns_of(source_table: Values | Table) -> dict[str, list[Any]]:
 
 
 def cells(column: RelationColumn) -> list[Any]:
+    """Return the values of a column, with times in milliseconds and None for null."""
     values = column.values.tolist()
     if column.dictionary is not None:
         values = [column.dictionary[value] for value in values]
@@ -73,6 +77,7 @@ def test_series_on_the_same_times_alternate(type_: str) -> None:
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), min_size=1, max_size=4), st.data())
 def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]], data: st.DataObject) -> None:
     """The rows of any series are sorted by time and name, even if times repeat, descend or differ between series."""
+    # In half of the cases, all series have the same times.
     if data.draw(st.booleans()):
         axes = [axes[0]] * len(axes)
     names = data.draw(st.lists(st.sampled_from("ab"), min_size=len(axes), max_size=len(axes)))
@@ -154,6 +159,7 @@ def test_any_other_frame_is_an_unchanged_table() -> None:
 
 
 def enum_table(codes: list[int], config: Any) -> Table:
+    """Return a frame with a column of an enum."""
     return Table((Frame([Field("state", FieldType.ENUM, np.array(codes, np.uint16), None, config=config)]),))
 
 
@@ -205,7 +211,7 @@ def test_column_names_are_unique_without_case() -> None:
 
 @given(st.lists(st.text("aA1_", max_size=4), max_size=8))
 def test_distinct_names_are_unchanged(names: list[str]) -> None:
-    """Only duplicates receive a number, and all resulting names are unique."""
+    """All resulting names are unique without case. Names that are already unique, and not empty, are unchanged."""
     renamed = unique_names(names)
     assert len({name.casefold() for name in renamed}) == len(names)
     if all(names) and len({name.casefold() for name in names}) == len(names):
@@ -218,6 +224,7 @@ def test_a_table_that_would_be_too_large_is_rejected_before_it_is_created() -> N
     The numbers of series and columns are limited, too.
     """
     source_table = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), type_=MULTI))
+    # Two rows with 8 bytes each for the time, the value and the label.
     assert relation_of("A", source_table, Limits(sql_bytes=48)).row_count == 2
     with pytest.raises(TooLarge, match="the table of A takes 48 bytes: 2 rows with 1 labels, more than the 47 allowed"):
         relation_of("A", source_table, Limits(sql_bytes=47))

@@ -17,6 +17,7 @@ NAN = math.nan
 
 
 def calculate(name: str, *values: Any, is_numeric: bool = True, nulls: NullMode = NullMode.IGNORE) -> Any:
+    """Return the result of a calculation on the values of a field."""
     return CALCULATIONS[name](FieldValues(values, is_numeric, nulls))
 
 
@@ -64,6 +65,7 @@ def calculate(name: str, *values: Any, is_numeric: bool = True, nulls: NullMode 
     ],
 )
 def test_a_calculation_returns_its_value(name: str, values: tuple[Any, ...], expected: Any) -> None:
+    """Each calculation has the result of Grafana's calculation, also with nulls and NaN."""
     assert calculate(name, *values) == expected
 
 
@@ -71,6 +73,7 @@ def test_a_calculation_returns_its_value(name: str, values: tuple[Any, ...], exp
     ("name", "expected"), [("sum", 0), ("count", 0), ("countAll", 0), ("allIsNull", True), ("mean", UNDEFINED), ("last", UNDEFINED)]
 )
 def test_calculations_of_an_empty_field_have_a_value(name: str, expected: Any) -> None:
+    """Sums and counts of an empty field are 0; other calculations on numbers are undefined."""
     assert calculate(name) == expected
 
 
@@ -81,6 +84,7 @@ def test_the_mode_of_a_field_decides_how_nulls_count(mode: NullMode, expected: t
 
 
 def test_text_is_counted_and_chosen_but_not_added() -> None:
+    """Calculations that count or select values have a result for text. The others are null or 0."""
     names = ("last", "count", "distinctCount", "sum", "mean", "max", "variance")
     assert [calculate(name, "a", "b", "a", is_numeric=False) for name in names] == ["a", 3, 2, 0, None, None, 0]
 
@@ -100,6 +104,7 @@ def test_older_ids_are_known_and_other_ids_are_errors() -> None:
 
 @given(st.lists(st.integers(-100, 100), min_size=1))
 def test_numbers_agree_with_the_standard_library(values: list[int]) -> None:
+    """Calculations on numbers have the results of Python's standard library."""
     expected = {
         "mean": statistics.mean(values),
         "median": statistics.median(values),

@@ -44,7 +44,7 @@ def test_lines_are_separate_with_the_flag_m(pattern: str, expected: list[str]) -
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "a**", r"(?<n>", "[z-a]", "\\"])
 def test_an_invalid_pattern_is_rejected_as_it_was_written(pattern: str) -> None:
-    """The error quotes the user's pattern, and has no position, which would be that in the translated pattern."""
+    """The error of an invalid pattern quotes the pattern of the user. It has no position, which would be one in the translated pattern."""
     with pytest.raises(BadRequest, match="is invalid") as raised:
         TextPattern(pattern)
     assert repr(pattern) in str(raised.value)
