@@ -23,6 +23,7 @@ FILLS = [None, Fill(SECOND, FillMode.NULL), Fill(SECOND, FillMode.PREVIOUS), Fil
 
 
 def column(name: str, type_: FieldType, values: list[Any]) -> Field:
+    """Return a column. None is a null, whose slot has the value that the engine writes there."""
     nulls = np.array([value is None for value in values], np.bool_)
     empty: Any = None if type_.dtype == object else 0
     array = np.array([empty if value is None else value for value in values], type_.dtype)
@@ -32,15 +33,18 @@ def column(name: str, type_: FieldType, values: list[Any]) -> Field:
 
 
 def values_with_nulls(item: Field) -> list[Any]:
+    """Return the values of a column, with None for null."""
     nulls = item.nulls if item.nulls is not None else np.zeros(len(item), np.bool_)
     return [None if null else value for value, null in zip(item.values.tolist(), nulls.tolist(), strict=True)]
 
 
 def columns_of_frame(frame: Frame | FrameSet) -> list[tuple[str, dict[str, str], list[Any]]]:
+    """Return name, labels and values of each column."""
     return [(item.name, dict(item.labels.pairs) if item.labels else {}, values_with_nulls(item)) for item in fields_of(frame)]
 
 
 def fields_of(frame: Frame | FrameSet) -> Sequence[Field]:
+    """Return the columns of a frame, or of the only frame of a wide set."""
     return frame[0].fields if isinstance(frame, FrameSet) else frame.fields
 
 
@@ -71,6 +75,7 @@ VALUES = st.none() | st.integers(-5, 5).map(float)
 
 @st.composite
 def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]]:
+    """Draw rows in the order of time: the time, one to three labels, and one or two values."""
     text_count, value_count = draw(st.integers(1, 3)), draw(st.integers(1, 2))
     row = st.tuples(
         st.integers(0, 5), st.tuples(*[st.sampled_from([None, "", "a", "b", "ü"])] * text_count), st.tuples(*[VALUES] * value_count)
@@ -97,7 +102,10 @@ def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill:
     st.integers(10, 25),
 )
 def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, start: int, end: int) -> None:
-    """Each step has the value of the last row within the step before it, or, without such a row, null, a value or the previous value."""
+    """A filled frame has a row at every step of the range, with the value of the last row since the preceding step.
+
+    A step without such a row has null, the fill value or the previous value. Frames with and without labels are filled alike.
+    """
     fill = Fill(step, fill.mode, fill.value)
     expected = []
     grid = list(range(start // step * step, end + 1, step))
@@ -173,7 +181,7 @@ def test_values_without_labels_keep_their_columns() -> None:
 
 @pytest.mark.parametrize(("label", "name", "labels"), [("metric", "a", {}), ("host", "v", {"host": "a"})])
 def test_a_single_metric_column_names_the_series(label: str, name: str, labels: dict[str, str]) -> None:
-    """With a time and one value, the string column ``metric`` names the series; any other string column is a label."""
+    """With a time and one value, the text column ``metric`` names the series. Any other text column is a label."""
     fields = [column("time", FieldType.TIME, [1]), column(label, FieldType.STRING, ["a"]), column("v", FieldType.FLOAT64, [2.0])]
     assert columns_of_frame(series.as_series(fields, None, LIMITS))[1] == (name, labels, [2.0])
 
@@ -235,7 +243,7 @@ def test_the_size_of_a_wide_frame_is_checked_before_it_is_created() -> None:
 
 
 def test_a_result_without_rows_is_no_data() -> None:
-    """Expressions read a result without rows as no data, so that an alert on no data fires."""
+    """Expressions read a result of PostgreSQL without rows as no data, so that an alert on no data fires."""
     frame = Frame([column("time", FieldType.TIME, []), column("v", FieldType.FLOAT64, [])])
     for type_ in ("grafana-postgresql-datasource", "postgres"):
         assert isinstance(values_of([frame], type_), NoData)

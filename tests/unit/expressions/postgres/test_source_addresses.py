@@ -59,7 +59,7 @@ def test_other_addresses_are_rejected(url: str) -> None:
     ("database", "json_data", "expected"), [("", {}, "reader"), ("a", {}, "a"), ("a", {"database": "b"}, "b"), ("a", {"database": ""}, "a")]
 )
 def test_the_name_of_the_database_is_that_of_options_record_or_user(database: str, json_data: dict[str, Any], expected: str) -> None:
-    """The name of the database is that of the options, else of the record, else the user's name."""
+    """The name of the database is that of the options, else that of the record, else the name of the user."""
     assert address_of(replace(RECORD, database=database, json_data=json_data)).database == expected
 
 
@@ -94,6 +94,7 @@ def test_options_that_cannot_be_used_are_errors(json_data: dict[str, Any], secre
     """The error of an unusable option says why. Files that a record names are not read, and no error shows a secret."""
     with pytest.raises(BadRequest, match=message) as error:
         address_of(replace(RECORD, json_data=json_data, secrets=secrets))
+    # KEY is the secret; the name of the option is permitted.
     assert "KEY" not in error.value.message.replace("tlsClientKey", "")
 
 

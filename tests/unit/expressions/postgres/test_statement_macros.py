@@ -14,6 +14,7 @@ from dashwright.expressions.sources.postgres.macros import Fill, FillMode, Macro
 
 START = datetime(2018, 4, 12, 18, tzinfo=UTC)
 SECOND = 1_000_000_000
+# A range of five minutes, with an interval of 90 seconds.
 CONTEXT_OF_FIVE_MINUTES = MacroContext(TimeRange(START, START + timedelta(minutes=5)), 90_000)
 FIVE_MINUTES = "floor(extract(epoch from t)/300)*300"
 BETWEEN_BOTH_ENDS = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
@@ -83,12 +84,12 @@ def test_the_first_group_before_a_comma_is_named_time(text: str, sql: str) -> No
     "sql", ["select 1 -- $__time() $__nothing(", "/* $__time( /* $__x() */ $__time() */ select 1", "select $__tag$ x $__tag$, $1"]
 )
 def test_other_text_is_unchanged(sql: str) -> None:
-    """Comments are unchanged, as are dollar quotes that only look like macros."""
+    """Comments, and quotes of PostgreSQL that begin with a dollar like macros, are unchanged."""
     assert expand(sql, CONTEXT_OF_FIVE_MINUTES).sql == sql
 
 
 def test_comment_signs_within_quotes_are_ignored() -> None:
-    """Macros after ``--`` in a literal are expanded."""
+    """Signs of comments within quotes do not begin a comment, so macros after them are expanded."""
     assert (
         expand("select '-- ', \"/* \", $$ -- $$, e'\\' -- ', $__interval_ms", CONTEXT_OF_FIVE_MINUTES).sql
         == "select '-- ', \"/* \", $$ -- $$, e'\\' -- ', 90000"
@@ -165,6 +166,7 @@ def test_a_range_before_year_1_is_rejected() -> None:
         expand("$__timeFrom()", MacroContext(TimeRange(start, START), 1))
 
 
+# Texts of macros, quotes and comments in any order.
 FRAGMENTS = st.lists(
     st.sampled_from(
         [
@@ -197,7 +199,7 @@ FRAGMENTS = st.lists(
 @given(FRAGMENTS)
 @example("$__timeGroup(t,'5m',(")
 def test_any_text_is_expanded_or_rejected(text: str) -> None:
-    """Any text without macros is unchanged, and only BadRequest is raised."""
+    """Any text is expanded, or rejected with BadRequest. A text without macros is unchanged."""
     try:
         expanded = expand(text, CONTEXT_OF_FIVE_MINUTES).sql
     except BadRequest:
@@ -206,6 +208,7 @@ def test_any_text_is_expanded_or_rejected(text: str) -> None:
         assert expanded == text
 
 
+# Valid SQL expressions, with parentheses inside quotes.
 EXPRESSIONS = st.recursive(
     st.sampled_from(["t", "a.b", '"x(y"', "'it''s)'", "$q$ ( $q$", "1"]),
     lambda inner: st.one_of(
@@ -233,7 +236,7 @@ def test_arguments_are_unchanged(column: str, macro: str) -> None:
 
 @given(FRAGMENTS)
 def test_tokens_are_contiguous(text: str) -> None:
-    """Tokens are in order, do not overlap, and none is empty."""
+    """Tokens are in the order of the text, do not overlap, and are not empty."""
     position = 0
     for token in sql_tokens(text):
         assert position <= token.start < token.end <= len(text)
@@ -253,7 +256,7 @@ def test_tokens_are_contiguous(text: str) -> None:
     ],
 )
 def test_the_first_word_follows_comments_and_parentheses(sql: str, word: str) -> None:
-    """The first word is the one that PostgreSQL sees."""
+    """The first word of a statement follows comments and opening parentheses. It is empty if anything else comes first."""
     assert first_word(sql) == word
 
 

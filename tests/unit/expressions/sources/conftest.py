@@ -13,7 +13,7 @@ Serve = Callable[[Handler], Awaitable[FakeServer]]
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Return a function that starts a server with a handler."""
+    """Yield a function that starts a server with a handler."""
     async with AsyncExitStack() as stack:
 
         async def start(handler: Handler) -> FakeServer:
@@ -26,7 +26,7 @@ async def serve() -> AsyncIterator[Serve]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[HttpClient]:
-    """A client that may reach this machine."""
+    """Yield a client that may reach this machine."""
     created = loopback_client()
     yield created
     await created.close()

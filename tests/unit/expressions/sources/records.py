@@ -8,20 +8,23 @@ from dashwright.expressions.sources.catalog import CatalogEntry
 
 
 class MemoryRecords:
-    """Records in memory. ``lookups`` has the organization and uid of every look-up."""
+    """Records in memory instead of a database. ``lookups`` has the organization and uid of every look-up."""
 
     def __init__(self, records: Iterable[SourceRecord] = ()) -> None:
         self.records = list(records)
         self.lookups: list[tuple[int, str]] = []
 
     async def find(self, org_id: int, uid: str) -> SourceRecord | None:
+        """Return the record with a uid, or None."""
         self.lookups.append((org_id, uid))
         return next((record for record in self.records if (record.org_id, record.uid) == (org_id, uid)), None)
 
     async def uid_of(self, org_id: int, name: str) -> str | None:
+        """Return the uid of the data source with a name, or None."""
         return next((record.uid for record in self.records if (record.org_id, record.name) == (org_id, name)), None)
 
     async def entries(self, org_id: int) -> list[CatalogEntry]:
+        """Return an entry for each data source of an organization."""
         return [CatalogEntry(record.uid, record.name, record.type) for record in self.records if record.org_id == org_id]
 
 

@@ -28,6 +28,7 @@ class FakeServer:
 
     @property
     def url(self) -> str:
+        """Address of the server, without a slash at the end."""
         return str(self.server.make_url("/")).rstrip("/")
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
@@ -37,10 +38,13 @@ class FakeServer:
 
 
 def success(result_type: str, result: Any, **fields: Any) -> bytes:
+    """Return the body of a successful response of Prometheus."""
     return orjson.dumps({"status": "success", "data": {"resultType": result_type, "result": result}, **fields})
 
 
 def respond_with(body: bytes, status: int = 200, **headers: str) -> Handler:
+    """Return a handler with a fixed response."""
+
     async def handler(request: web.Request) -> web.StreamResponse:
         return web.Response(body=body, status=status, headers=headers, content_type="application/json")
 
@@ -48,4 +52,5 @@ def respond_with(body: bytes, status: int = 200, **headers: str) -> Handler:
 
 
 def loopback_client(resolver: HostResolver = LOOPBACK_RESOLVER) -> HttpClient:
+    """Return a client with few connections, which by default may reach this machine."""
     return HttpClient(resolver, connections=4)

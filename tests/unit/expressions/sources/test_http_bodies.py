@@ -1,4 +1,4 @@
-"""Bodies of HTTP data sources are read in bounded memory. Each error names the data source."""
+"""Bodies of responses of HTTP data sources: complete reads, bounded memory, and errors that name the data source."""
 
 import asyncio
 import gzip
@@ -36,8 +36,7 @@ PART: Final = bytes(64 * 1024)
 class BodyHandler:
     """A handler that sends ``status``, headers and parts of a body.
 
-    It releases ``ended`` when the client has disconnected or received everything. ``breaks_off`` closes the connection after the parts
-    without an end of the body. ``stalls`` waits after the parts until the client disconnects.
+    After the parts, ``breaks_off`` closes the connection without an end of the body, and ``stalls`` waits until the client disconnects.
     """
 
     def __init__(
@@ -51,7 +50,9 @@ class BodyHandler:
         stalls: bool = False,
         location: str | None = None,
     ) -> None:
+        #: Released by each request whose client has disconnected or received everything.
         self.ended = asyncio.Semaphore(0)
+        #: Number of requests.
         self.count = 0
         self._parts = parts
         self._status = status
@@ -82,10 +83,12 @@ class BodyHandler:
 
 
 def fixed_parts(*parts: bytes) -> Callable[[], Iterable[bytes]]:
+    """Return a function that returns these parts of a body."""
     return lambda: parts
 
 
 def endless_parts(part: bytes = PART) -> Iterator[bytes]:
+    """Yield the parts of a body that never ends."""
     while True:
         yield part
 
@@ -104,12 +107,14 @@ def divide(body: bytes) -> Iterator[bytes]:
 
 
 async def send_query(http: HttpClient, url: str, method: str = "POST", limits: Limits | None = None) -> HttpResponse:
+    """Return the response of a data source at a URL to a query."""
     async with asyncio.timeout(30):
         return await http.request(source_record(url), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
 @pytest.fixture
 def memory() -> Iterator[Reservation]:
+    """Yield a reservation of memory, which records its maximum."""
     with MemoryBudget(100 * MEGABYTE).reservation(1) as reservation:
         yield reservation
 
@@ -196,6 +201,7 @@ async def test_a_body_above_the_limit_is_rejected(
         await send_query(http, server.url, limits=Limits(source_bytes=MEGABYTE, memory=memory))
     _, peak = tracemalloc.get_traced_memory()
     await asyncio.wait_for(handler.ended.acquire(), 30)
+    # A body whose announced size is too large is not read at all.
     assert memory.peak <= (0 if "length" in body else MEGABYTE)
     # The body, half a megabyte of aiohttp's buffer, the parts in work, and the server of this test.
     assert peak - bytes_before < 6 * MEGABYTE
@@ -254,6 +260,7 @@ async def test_an_error_status_is_reported_whatever_its_body_is(
     assert len(response.body) == memory.peak <= MEGABYTE
     with pytest.raises(SourceFailed, match=r"^the data source 'name of prom' returned HTTP 500; try again, or check the server"):
         await asyncio.wait_for(Prometheus(source_record(server.url), http).health(), 30)
+    # The connections of the query and of the health check are closed.
     for _ in range(2):
         await asyncio.wait_for(handler.ended.acquire(), 30)
 
@@ -286,7 +293,7 @@ async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpCl
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_the_body_of_a_redirect_is_not_read(serve: Serve, http: HttpClient, memory: Reservation, status: int) -> None:
-    """An endless body of a redirect does not delay the redirect, and its connection is closed."""
+    """A redirect with an endless body is followed without reading the body, and its connection is closed."""
     target = await serve(respond_with(SUCCESS))
     handler = BodyHandler(endless_parts, status=status, location=f"{target.url}/elsewhere")
     server = await serve(handler)

@@ -28,12 +28,16 @@ SECRET = "s3cret-of-the-source"
 
 
 async def send_query(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
+    """Return the response of a data source at a URL to a query, with other fields of its record.
+
+    The client caches settings by the version of a record, so a changed record needs another version.
+    """
     return await http.request(source_record(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClient, method: str) -> None:
-    """Parameters are sent below the address's path, in addition to the parameters of the data source."""
+    """Parameters of a query are sent in addition to those of the address and of the record, to a path below that of the address."""
     server = await serve(respond_with(b"{}"))
     response = await send_query(http, f"{server.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert response == HttpResponse(200, b"{}")
@@ -174,6 +178,7 @@ async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: st
     connections = 0
 
     async def respond_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Respond to one request, and close the connection at the next one."""
         nonlocal connections
         connections += 1
         await reader.readuntil(b"\r\n\r\n")
@@ -189,7 +194,7 @@ async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: st
 
 
 async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient) -> None:
-    """The error of an unreachable server has its address without the secret parts."""
+    """The error of an unreachable server has the address without user and password."""
     server = await serve(respond_with(b"{}"))
     url = server.url
     await server.server.close()
@@ -231,9 +236,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 async def test_certificates_are_verified_as_configured(http: HttpClient, certificate: tuple[Path, str]) -> None:
-    """The certificate is verified by the system's authorities, a configured one or none, for the name of the host or a configured name.
+    """A certificate is verified by the authorities of the system, by a configured one, or not at all.
 
-    A client certificate is sent if configured.
+    It must be valid for the name of the host, or for a configured name. A client certificate is sent if it is configured.
     """
     certificate_file, text = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text)

@@ -31,7 +31,7 @@ SECRETS = ("127.0.0.1", "10.66.77.88", "9090", "hidden", "not an address", "ALLO
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.HEALTH])
 @pytest.mark.parametrize("uid", [record.uid for record in RECORDS])
 async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint: QueryEndpoint) -> None:
-    """Errors show the address only to callers who may read the settings of the data source. Others receive a hint whom to ask."""
+    """Errors show the address only to callers who may read the settings of the data source. Others are advised to ask such a caller."""
     resolver = HostResolver(AllowedHosts.parse(("127.0.0.0/8",)))
     client, connections = HttpClient(resolver, connections=1), Connections(resolver)
     factories: SourceFactories = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
@@ -40,6 +40,7 @@ async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint:
     body: dict[str, Any] = {"uid": uid} if endpoint is QueryEndpoint.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
 
     async def error_for(readable: frozenset[str] | None) -> str:
+        """Return the error for a caller who may read the settings of these data sources, or of all if None."""
         response = await respond(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
         assert response.headers["status"] == 400
         assert isinstance(response.body, bytes)
@@ -58,7 +59,7 @@ async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint:
 
 
 def test_a_missing_header_grants_nothing() -> None:
-    """The caller's permissions are in the message, and a missing header grants none."""
+    """The permissions of a caller are a header of the message. A missing header permits nothing."""
     assert QueryContext.from_headers({}).readable == frozenset()
     for readable in (None, frozenset(), frozenset({"a", "b"})):
         assert QueryContext.from_headers(QueryContext(readable=readable).headers()).readable == readable

@@ -20,6 +20,7 @@ SECOND = steps.SECOND
 
 
 def prometheus_query(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> PrometheusQuery:
+    """Return a query of a panel as it is sent to a data source with a scrape interval, for a range of a length."""
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", **query})
     record = source_record("http://x", json_data={"timeInterval": scrape})
     return read_query(source_query, TimeRange(START, START + span), record)
@@ -61,7 +62,10 @@ def test_the_step_is_that_of_saved_panels(span: timedelta, scrape: str, query: d
 
 @given(st.integers(0, 10 * 366 * 86_400 * 10**9), st.integers(1, 10**9), st.integers(0, 50_000))
 def test_the_step_respects_the_limit_of_points(span: int, minimum: int, points: int) -> None:
-    """A query has at most 11,000 points per series, and its step is not below the minimum by more than rounding."""
+    """A query has at most 11,000 points per series, which is the limit of Prometheus.
+
+    Its step is not below the minimum by more than rounding.
+    """
     step = steps.step(span, minimum, points)
     for start in (0, 1, step - 1):
         first, last = steps.align(start, step), steps.align(start + span, step)
@@ -111,10 +115,12 @@ def test_macros_are_replaced(expr: str, query: dict[str, Any], expected: str) ->
 
 def test_ranges_begin_and_end_on_their_step() -> None:
     """Both ends of a range are rounded down to its step in the time zone of the client. An instant is unchanged."""
+    # The range begins 7 seconds after a full minute.
     query_of_range = prometheus_query(HOUR, interval="1m")
     assert (query_of_range.start % (60 * SECOND), query_of_range.end % (60 * SECOND)) == (0, 0)
     assert steps.format_seconds(query_of_range.start) == "1767225600"
     assert steps.format_seconds(prometheus_query(HOUR, interval="1m", instant=True).evaluation_time) == "1767229207"
+    # A day begins at 23:00 UTC in a zone that is one hour ahead.
     daily = prometheus_query(10 * DAY, interval="1d", utcOffsetSec=3600)
     assert daily.start % (86_400 * SECOND) == 23 * 3600 * SECOND
 
