@@ -26,10 +26,12 @@ async def echo(request: Request) -> Reply:
 
 
 class ChunkedBody:
-    """Limited or endless body that is produced chunk by chunk."""
+    """Body of ``count`` chunks of ``size`` bytes, or of endless chunks if ``count`` is None. ``error`` is raised after the last chunk."""
 
     def __init__(self, count: int | None = None, size: int = 10, error: Exception | None = None) -> None:
+        #: Number of chunks that were produced.
         self.produced = 0
+        #: Set when the iteration ends, for any reason.
         self.closed = asyncio.Event()
         self._count = count
         self._size = size
@@ -46,9 +48,11 @@ class ChunkedBody:
             self.closed.set()
 
     def chunk(self, number: int) -> bytes:
+        """Return the chunk with a number, which counts from 1."""
         return bytes([number % 256]) * self._size
 
     def reply(self) -> Reply:
+        """Return a reply that produces this body while it is sent."""
         return Reply(aiter(self))
 
 
@@ -56,7 +60,9 @@ class HangingHandler:
     """Handler that never replies."""
 
     def __init__(self) -> None:
+        #: Requests whose handling has started.
         self.started: asyncio.Queue[Request] = asyncio.Queue()
+        #: Set when a request is cancelled.
         self.cancelled = asyncio.Event()
 
     async def __call__(self, request: Request) -> Reply:
@@ -78,6 +84,7 @@ class CallFactory:
         self._stack = stack
 
     async def client(self, signer: Signer = SIGNER) -> RpcClient:
+        """Start a client and return it."""
         client = RpcClient(self.broker, signer, clock=self._clock, reconnect_timeout=60)
         await client.start()
         self._stack.push_async_callback(client.close)
@@ -93,6 +100,7 @@ class CallFactory:
         prefetch: int = 4,
         **options: float,
     ) -> RpcServer:
+        """Start a server of the query queue and return it. ``chunk`` is the maximum size of a chunk in bytes."""
         server = RpcServer(
             self.broker,
             self.broker.topology.query,
@@ -101,6 +109,7 @@ class CallFactory:
             prefetch=prefetch,
             window=window,
             chunk_bytes=chunk,
+            # Shorter than every pause in the tests of announcements.
             announce_after=0.02,
             clock=self._clock,
             **options,

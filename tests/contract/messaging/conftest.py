@@ -34,7 +34,7 @@ def topology() -> Topology:
 
 @pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.looptime(noop_cycles=1000)), "rabbitmq"])
 def connect(request: pytest.FixtureRequest) -> Callable[[Topology], Broker]:
-    """Return a function that creates a broker of one of the two kinds, which the test starts."""
+    """Return a function that creates a broker of one of the two kinds. The test starts and closes it."""
     if request.param == "memory":
         return MemoryBroker
     url: str = request.getfixturevalue("amqp_url")
@@ -43,6 +43,7 @@ def connect(request: pytest.FixtureRequest) -> Callable[[Topology], Broker]:
 
 @pytest.fixture
 async def broker(connect: Callable[[Topology], Broker], topology: Topology) -> AsyncIterator[Broker]:
+    """Yield a started broker of one of the two kinds."""
     broker = connect(topology)
     await broker.start()
     yield broker
@@ -51,10 +52,12 @@ async def broker(connect: Callable[[Topology], Broker], topology: Topology) -> A
 
 @pytest.fixture
 def clock() -> Clock:
+    """Return the clock of clients and servers, whose time is virtual if the broker's is."""
     return LoopClock()
 
 
 @pytest.fixture
 async def calls(broker: Broker, clock: Clock) -> AsyncIterator[CallFactory]:
+    """Yield a factory of the clients and servers of calls over the broker."""
     async with AsyncExitStack() as stack:
         yield CallFactory(broker, clock, stack)

@@ -7,16 +7,20 @@ from dashwright.common.clock import Clock
 from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery
 
+_TIMEOUT_SECONDS = 20
+#: A time in 2026, in Unix seconds. The half second shows whether times are rounded.
+_EPOCH = 1_790_000_000.5
+
 
 class LoopClock(Clock):
-    """Clock of the event loop, whose time is virtual for the memory broker, moved to a date of this decade."""
+    """Clock that follows the time of the event loop, which is virtual with the memory broker."""
 
     def seconds(self) -> float:
-        return 1_790_000_000.5 + asyncio.get_running_loop().time()
+        return _EPOCH + asyncio.get_running_loop().time()
 
 
 class RecordingHandler:
-    """Handler that records deliveries and returns the given result."""
+    """Handler that records its deliveries. ``result`` is a function from a delivery to the handler's result."""
 
     def __init__(self, result: Callable[[Delivery], DeliveryResult] = lambda _: Ack()) -> None:
         self._result = result
@@ -27,20 +31,24 @@ class RecordingHandler:
         return self._result(delivery)
 
     async def next(self) -> Delivery:
-        async with asyncio.timeout(20):
+        """Wait for the next recorded delivery and return it."""
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             return await self._deliveries.get()
 
     @property
     def is_empty(self) -> bool:
+        """True if ``next`` has returned every recorded delivery."""
         return self._deliveries.empty()
 
 
 class BlockingHandler:
-    """Handler that holds every delivery until it is released, and records which have started and finished."""
+    """Handler whose deliveries all wait until the test sets ``released``."""
 
     def __init__(self) -> None:
+        #: Deliveries that ``next`` has not returned yet.
         self.started: asyncio.Queue[Delivery] = asyncio.Queue()
         self.released = asyncio.Event()
+        #: Routing keys of the deliveries that were acknowledged.
         self.finished: list[str] = []
 
     async def __call__(self, delivery: Delivery) -> DeliveryResult:
@@ -50,4 +58,5 @@ class BlockingHandler:
         return Ack()
 
     async def next(self) -> Delivery:
-        return await asyncio.wait_for(self.started.get(), 20)
+        """Wait for the next started delivery and return it."""
+        return await asyncio.wait_for(self.started.get(), _TIMEOUT_SECONDS)

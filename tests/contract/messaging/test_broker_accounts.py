@@ -21,11 +21,14 @@ from dashwright.common.messaging.message import Message
 from dashwright.common.messaging.rpc import RpcClient, RpcServer
 from dashwright.common.messaging.topology import TOPOLOGY
 
+#: Function from the name of an account to the broker's URL with its credentials.
 AddressOf = Callable[[str], str]
 
+#: Name of an account that receives events, with the permissions of docs/reference/notifications.md.
 RECEIVER = "receiver"
-#: Permissions in docs/reference/notifications.md: configure and write, read, and read from the exchange.
+#: What the receiver may configure and write, and what it may read.
 OWN_QUEUES, EVENTS = r"^amq\.gen-.*$", r"^(dashwright\.events|amq\.gen-.*)$"
+#: Topic keys by which the receiver may bind a queue to the exchange of events.
 EVENT_KEYS = r"^([a-z]+|\*)\.([a-z]+|\*)\.([a-z]+|\*)\.default$"
 
 
@@ -148,10 +151,12 @@ async def _ignore(_: AbstractIncomingMessage) -> None:
 
 
 async def _consume(channel: AbstractChannel, queue: str) -> None:
+    """Begin to consume an existing queue."""
     await (await channel.get_queue(queue, ensure=False)).consume(_ignore)
 
 
 async def _bind(channel: AbstractChannel) -> None:
+    """Bind an own queue to all messages of the jobs exchange."""
     await (await channel.declare_queue(exclusive=True)).bind(TOPOLOGY.jobs, "#")
 
 
@@ -219,7 +224,7 @@ async def test_a_service_reads_no_queue_of_another(address: AddressOf) -> None:
 
 @pytest.mark.parametrize("address", [("queues", "bindings")], indirect=True)
 async def test_a_missing_definition_is_named(address: AddressOf) -> None:
-    """An account that may not declare fails with the name of the missing queue or exchange."""
+    """An account that may not declare a missing queue or exchange cannot start, and the error says what to import."""
     broker = AmqpBroker(address(accounts.API), connect_timeout=5)
     with pytest.raises(Unavailable, match="may not declare it; import the definitions of deploy/rabbitmq"):
         await broker.start()

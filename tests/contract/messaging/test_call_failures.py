@@ -59,7 +59,7 @@ async def test_an_unexpected_exception_has_only_a_trace_id(calls: CallFactory) -
 
 
 async def test_an_error_in_the_middle_of_a_response_reaches_the_reader(calls: CallFactory) -> None:
-    """The reader receives the chunks before the error and then the error."""
+    """The reader receives the chunks that were sent before the error, and then the error."""
     client = await calls.client()
 
     async def handler(_: Request) -> Reply:
@@ -67,6 +67,7 @@ async def test_an_error_in_the_middle_of_a_response_reaches_the_reader(calls: Ca
 
     await calls.server(handler)
     chunks = (await client.call(calls.broker.topology.query, b"", timeout=5)).chunks()
+    # The worker sends a chunk only after it has produced the next one, so the error replaces the third chunk.
     assert [await anext(chunks), await anext(chunks)] == [bytes([1]) * 10, bytes([2]) * 10]
     with pytest.raises(SourceFailed, match="broke off"):
         await anext(chunks)
@@ -108,6 +109,7 @@ async def test_a_request_that_cannot_be_repeated_is_dropped(calls: CallFactory, 
     monkeypatch.setattr(calls.broker, "publish", publish)
     await server.stop(drain=0)
     second = await calls.server(echo)
+    # The second attempt is published to the default exchange, whose name is empty.
     assert await asyncio.wait_for(published.get(), 5) == ""
     await second.stop(drain=5)
     assert published.empty(), "a dead letter was published"
@@ -131,7 +133,7 @@ async def test_a_request_that_stops_workers_stops_two_at_most(calls: CallFactory
 
 
 async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that lost its connection for a moment gets the second attempt while the first one is running. Both end without a fault."""
+    """A worker that lost its connection for a moment receives the second attempt while the first is running. Neither logs an error."""
     client, received, is_genuine = await calls.client(), list[Message](), Signer.is_genuine
 
     def record(signer: Signer, message: Message, purpose: Purpose, queue: str = "") -> bool:

@@ -56,6 +56,7 @@ async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: 
 async def test_a_response_is_not_announced_after_its_beginning(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """An announcement that becomes due while the response is sent is omitted, so that the caller does not cancel an ended call."""
     client, server = await calls.client(), await calls.server(echo)
+    # The announcement becomes due as soon as the event loop runs other callbacks.
     server.announce_after = 0
     inbox = server._inbox
     assert inbox is not None
@@ -114,7 +115,7 @@ async def test_a_worker_is_at_most_a_window_ahead_of_its_reader(calls: CallFacto
     chunks = response.chunks()
     for index in range(1, 21):
         assert await anext(chunks) == body.chunk(index)
-        # The client keeps one chunk until its mark arrives, and one chunk waits to be sent.
+        # In addition to the window, the worker has one chunk that waits to be sent, and the next one, without which that would be the last.
         assert body.produced <= index + 4 + 2
     await response.aclose()
     await asyncio.wait_for(body.closed.wait(), 20)
@@ -131,12 +132,12 @@ async def test_closing_a_response_stops_the_worker(calls: CallFactory) -> None:
     response = await client.call(calls.broker.topology.query, b"", timeout=60)
     await response.aclose()
     await asyncio.wait_for(body.closed.wait(), 20)
-    # The window is 8 chunks. The client keeps one more, and one waits to be sent.
+    # In addition to the window of 8 chunks, the worker has one chunk that waits to be sent, and the next one.
     assert body.produced <= 8 + 2
 
 
 async def test_an_abandoned_response_stops_the_worker(calls: CallFactory) -> None:
-    """A reader that does not close its response makes the worker produce at most one more chunk."""
+    """A reader that drops its response without closing it stops the worker at its next chunk."""
     client, dropped, closed = await calls.client(), asyncio.Event(), asyncio.Event()
 
     async def produce() -> AsyncIterator[bytes]:
@@ -200,14 +201,14 @@ async def test_a_request_expires_in_its_queue(calls: CallFactory) -> None:
 
 async def test_a_worker_checks_the_deadline_itself(calls: CallFactory, clock: Clock) -> None:
     """A worker does not run an expired request that it receives, because brokers only drop expired messages at the head of a queue."""
-    client, handler = await calls.client(), ChunkedBody(1)
+    client, body = await calls.client(), ChunkedBody(1)
     started_requests: list[bytes] = []
 
-    async def reply(request: Request) -> Reply:
+    async def handler(request: Request) -> Reply:
         started_requests.append(request.body)
-        return handler.reply()
+        return body.reply()
 
-    await calls.server(reply)
+    await calls.server(handler)
     headers = {wire.DEADLINE: clock.milliseconds() - 1, wire.IDLE_TIMEOUT: 1000}
     late = Message(body=b"late", headers=headers, reply_to="nowhere", correlation_id="late", persistent=False)
     await calls.broker.publish("", calls.broker.topology.query, late)
@@ -216,7 +217,7 @@ async def test_a_worker_checks_the_deadline_itself(calls: CallFactory, clock: Cl
 
 
 async def test_a_silent_reader_times_out(calls: CallFactory) -> None:
-    """A caller that neither reads nor closes occupies a worker for its time-out at most, and receives an error when it reads on."""
+    """A caller that neither reads nor closes its response occupies a worker for its timeout at most. Later reading raises an error."""
     client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:
@@ -282,12 +283,13 @@ async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
     start_time = loop.time()
     with pytest.raises(DeadlineExceeded, match=r"did not finish within 0\.6 s"):
         await asyncio.wait_for(read_slowly(), 20)
+    # Slightly less than the 0.6 s, because the worker's limit begins before the client receives the first chunk.
     assert loop.time() - start_time > 0.5
     await asyncio.wait_for(body.closed.wait(), 20)
 
 
 async def test_a_worker_may_stop_while_it_sends(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that reaches its deadline while it sends a chunk cannot know whether it was sent. The reader gets the error."""
+    """If a worker reaches its deadline while it sends a chunk, it cannot know whether the chunk was sent. The reader receives the error."""
     client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:
@@ -299,6 +301,7 @@ async def test_a_worker_may_stop_while_it_sends(calls: CallFactory, monkeypatch:
     send = inbox.send
 
     async def send_and_wait(routing_key: str, message: Message, **options: Any) -> None:
+        """Send a message. After the third chunk, wait without end as if its confirmation were missing."""
         await send(routing_key, message, **options)
         if message.headers.get(wire.SEQUENCE) == 2 and wire.ERROR_CODE not in message.headers:
             await asyncio.Event().wait()
@@ -316,6 +319,8 @@ async def test_calls_do_not_mix(calls: CallFactory) -> None:
         await calls.server(echo, chunk=100, window=2, prefetch=10)
 
     async def call_worker(number: int) -> bool:
+        """Return whether the response to a call is its own request."""
+        # 1 to 100 repetitions: some responses fit into a chunk of 100 bytes, others need several chunks.
         body = f"{number}:".encode() * (1 + number * 7 % 100)
         response = await (first, second)[number % 2].call(calls.broker.topology.query, body, timeout=20)
         return await response.read() == body

@@ -36,6 +36,7 @@ async def test_an_acknowledged_message_is_not_redelivered(broker: Broker) -> Non
 async def test_a_retry_is_redelivered_after_its_delay(broker: Broker) -> None:
     """A retried message is redelivered after its delay, with its key and its attempts counted, and is not dead-lettered."""
     loop = asyncio.get_running_loop()
+    # The topology has delays of 0.1 and 0.2 s, and a retry is not redelivered early: it takes the longer one.
     handler = RecordingHandler(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     start_time = loop.time()
@@ -49,7 +50,7 @@ async def test_a_retry_is_redelivered_after_its_delay(broker: Broker) -> None:
 
 
 async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) -> None:
-    """A handler may request any delay, and gets the nearest existing one."""
+    """A retry after a time that exceeds the longest delay is redelivered after the longest delay."""
     handler = RecordingHandler(lambda delivery: Ack() if delivery.attempt == 2 else Retry(3600, "later"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.sync")
@@ -87,7 +88,7 @@ async def test_a_failed_message_is_dead_after_the_last_delay(broker: Broker) -> 
     await publish(broker, "work.sync")
     assert [(await handler.next()).attempt for _ in range(3)] == [1, 2, 3]
     assert (await dead_letters.next()).message.headers[REASON] == "ValueError: boom"
-    assert loop.time() - start_time >= 0.1 + 0.2
+    assert loop.time() - start_time >= 0.1 + 0.2  # the delays of the topology
 
 
 async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> None:
@@ -144,7 +145,7 @@ async def test_cancel_completes_running_handlers(broker: Broker) -> None:
 
 
 async def test_cancel_requeues_unfinished_messages(broker: Broker) -> None:
-    """After the drain time, running handlers are cancelled and their messages are redelivered first and marked."""
+    """After the drain time, running handlers are cancelled. Their messages are redelivered first, and marked as redelivered."""
     handler, second_handler = BlockingHandler(), RecordingHandler()
     subscription = await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.1", "work.2")
@@ -175,6 +176,7 @@ async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: 
     await broker.start()
     await broker.consume(limited_topology.dead_work, dead_letters, prefetch=1)
     await publish(broker, "work.poison")
+    # The limit of 2 permits two redeliveries after the first delivery.
     for attempt in (1, 2, 3):
         handler = BlockingHandler()
         subscription = await broker.consume(limited_topology.work, handler, prefetch=1)

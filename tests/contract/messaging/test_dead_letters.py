@@ -78,6 +78,7 @@ async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, mon
     handler, dead_letters = RecordingHandler(lambda _: DeadLetter("of no use")), RecordingHandler()
     subscription = await broker.consume(topology.work, handler, prefetch=1)
     with monkeypatch.context() as patch:
+        # Each broker calls follow_up to move a message.
         for module in (amqp_subscription, memory):
             patch.setattr(module, "follow_up", fail)
         await broker.publish(topology.jobs, "work.1", Message(body=b"{}"))
@@ -112,4 +113,5 @@ async def test_a_long_reason_is_truncated(broker: Broker) -> None:
     await broker.consume(topology.work, RecordingHandler(lambda _: DeadLetter("\udc80" + "x" * 300_000)), prefetch=1)
     await broker.consume(topology.dead_work, dead_letters, prefetch=1)
     await broker.publish(topology.jobs, "work.1", Message(body=b"{}"))
+    # Of 2,000 characters, the first is a lone surrogate, which becomes an escape sequence.
     assert str((await dead_letters.next()).message.headers[REASON]) == "\\udc80" + "x" * 1999

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dashwright.common.errors import Cause, DashwrightError
 from dashwright.common.messaging.rpc_wire import decode_error, encode_error
 
+# JSON cannot contain lone surrogates.
 _text = st.text(st.characters(exclude_categories=["Cs"]))
 
 

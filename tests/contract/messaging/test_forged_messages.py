@@ -45,13 +45,17 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
         return replace(message, headers={**message.headers, **headers})
 
     return [
+        # Without a genuine request.
         Message(body=b"hello?"),
+        # Without a valid signature.
         unsigned,
         alter_headers(**{SIGNATURE: "\N{SNOWMAN}"}),
         alter_headers(**{SIGNATURE: ""}),
+        # Signed with another key, for another purpose, or for another queue.
         FOREIGN_SIGNER.signed(unsigned, Purpose.REQUEST, queue),
         SIGNER.signed(unsigned, Purpose.RESPONSE, queue),
         SIGNER.signed(unsigned, Purpose.REQUEST, "test.jobs.repositories"),
+        # A genuine request of which one part was changed, added or removed.
         alter_headers(org_id=2),
         alter_headers(org_id=True),  # equal to 1 in Python
         alter_headers(uids="[]"),
@@ -64,7 +68,7 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
 
 
 async def test_a_worker_executes_only_signed_requests(calls: CallFactory, clock: Clock) -> None:
-    """The signature covers every part of a request; rejected requests neither circulate nor stop the worker."""
+    """The signature covers every part of a request. Rejected requests neither become dead letters nor stop the worker."""
     worker, dead_letters, queue = RecordingWorker(), RecordingHandler(), calls.broker.topology.query
     await calls.broker.consume(calls.broker.topology.dead, dead_letters, prefetch=1)
     await calls.server(worker, prefetch=1)
@@ -122,7 +126,7 @@ async def test_a_response_is_valid_for_its_own_call(calls: CallFactory) -> None:
     response_to_another_call = Message(
         body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex
     )
-    (pending,) = client._responses
+    (pending,) = client._responses  # the id of the only pending call
     client._receive(replace(SIGNER.signed(response_to_another_call, Purpose.RESPONSE), correlation_id=pending))
     assert not client._responses[pending]._is_ended
     call.cancel()

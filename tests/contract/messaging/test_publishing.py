@@ -79,6 +79,7 @@ async def test_a_missing_queue_or_exchange_fails_one_publisher(broker: Broker) -
 async def test_messages_with_the_same_id_succeed_or_fail_separately(broker: Broker, is_wrong: list[bool]) -> None:
     """Messages with one id are published concurrently: exactly those without a queue are reported as unroutable."""
     addresses = [("", "no-such-queue") if has_wrong_address else (broker.topology.jobs, "submit.default") for has_wrong_address in is_wrong]
+    # Repeated, because the results of concurrent publications arrive in any order.
     for number in range(20):
         message = Message(body=b"{}", message_id=f"shared-{number}")
         publications = [broker.publish(exchange, key, message) for exchange, key in addresses]
@@ -96,6 +97,7 @@ async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(bro
 async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[Topology], Broker], topology: Topology) -> None:
     """Before the start and after the end of a broker, each operation raises Unavailable immediately."""
     broker = connect(topology)
+    # The first round is before the start, the second after the end.
     for _ in range(2):
         with pytest.raises(Unavailable):
             await broker.publish(topology.jobs, "submit.default", Message(body=b"{}"))
@@ -124,7 +126,7 @@ async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
 
 
 async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> None:
-    """A short expiration behind a long one waits: a receiver must check a deadline itself."""
+    """A message that expires behind a longer-lived one remains in the queue, so a receiver must check a deadline itself."""
     dead_letters = RecordingHandler()
     await broker.consume(broker.topology.dead_work, dead_letters, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"long", expiration=0.5))
@@ -169,7 +171,7 @@ async def test_the_trace_is_sent_with_the_message(broker: Broker) -> None:
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", headers={tracing.HEADER: earlier_trace.header}))
     received = [await asyncio.wait_for(traces.get(), 20) for _ in range(2)]
     assert [received_trace.trace_id for received_trace in received if received_trace] == [trace.trace_id, earlier_trace.trace_id]
-    assert received[0] != trace
+    assert received[0] != trace, "the handler has the publisher's span"
 
 
 @pytest.mark.parametrize("priority", [0, 5, 255])

@@ -19,6 +19,7 @@ from dashwright.common.messaging.topology import Topology
 
 @pytest.fixture
 async def broker(amqp_url: str, topology: Topology) -> AsyncIterator[AmqpBroker]:
+    """Replace the broker of two kinds by a connection to RabbitMQ that is restored quickly."""
     broker = AmqpBroker(amqp_url, topology=topology, reconnect_interval=0.1)
     await broker.start()
     yield broker
@@ -108,7 +109,7 @@ async def test_an_unreachable_broker_is_named_without_the_password(topology: Top
 
 
 async def test_a_silent_server_times_out(topology: Topology) -> None:
-    """A server that accepts connections and is silent is an error at the start, and no task remains."""
+    """A server that accepts connections and never responds makes the start fail, and no task remains."""
     before = asyncio.all_tasks()
     server = await asyncio.start_server(_never_respond, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -120,9 +121,10 @@ async def test_a_silent_server_times_out(topology: Topology) -> None:
 
 
 async def test_a_connection_closed_at_its_opening_is_an_error(amqp_url: str, topology: Topology, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that the broker closes while it is being opened is retried and then an error.
+    """A connection that the broker closes while it is being opened is retried until the connect timeout, and then an error.
 
-    If the end of the stream arrives before the first read, aio-pika raises StopAsyncIteration. A server cannot cause this order.
+    If the end of the stream arrives before the first read, aio-pika raises StopAsyncIteration. No server can force this order, so
+    the test replaces aio-pika's function.
     """
 
     async def connect(*_: object, **__: object) -> None:
@@ -135,6 +137,7 @@ async def test_a_connection_closed_at_its_opening_is_an_error(amqp_url: str, top
 
 
 async def _never_respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Read until the client closes the connection."""
     await reader.read()
     writer.close()
 
@@ -157,17 +160,16 @@ async def test_a_deleted_queue_is_noticed(broker: AmqpBroker, amqp_url: str) -> 
     async with await aio_pika.connect(amqp_url) as connection:
         channel = await connection.channel()
         await channel.queue_delete(broker.topology.work, if_unused=False, if_empty=False)
-    unavailable = asyncio.get_running_loop().create_future()
 
-    async def check_until_unavailable() -> None:
-        while not unavailable.done():
+    async def check_until_unavailable() -> str:
+        """Return the message of the first check that fails."""
+        while True:
             try:
                 await broker.check()
             except Unavailable as error:
-                unavailable.set_result(error.message)
+                return error.message
 
-    await asyncio.wait_for(check_until_unavailable(), 5)
-    assert broker.topology.work in await unavailable
+    assert broker.topology.work in await asyncio.wait_for(check_until_unavailable(), 5)
     await retry_until_available(broker.check)
     await broker.publish(broker.topology.jobs, "work.after", Message(body=b"{}"))
     assert (await handler.next()).routing_key == "work.after"
@@ -206,6 +208,7 @@ async def test_a_queue_with_other_settings_is_an_error(amqp_url: str, topology: 
     """An existing queue with other settings is an error at the start that names the queue."""
     async with await aio_pika.connect(amqp_url) as connection:
         channel = await connection.channel()
+        # A classic queue. The topology's queue of this name is a quorum queue.
         await channel.declare_queue(topology.work, durable=True)
     broker = AmqpBroker(amqp_url, topology=topology, connect_timeout=5)
     with pytest.raises(Unavailable, match=topology.work):
@@ -213,7 +216,7 @@ async def test_a_queue_with_other_settings_is_an_error(amqp_url: str, topology: 
 
 
 async def test_unsupported_headers_are_ignored(broker: AmqpBroker, amqp_url: str) -> None:
-    """Headers of unsupported types are omitted, and counters that are not numbers count as zero."""
+    """Headers of unsupported types and the broker's own headers (``x-…``) are omitted. A counter that is not a number counts as zero."""
     handler = RecordingHandler()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     headers = {"table": {"a": 1}, "list": [1], "x-mine": "y", "none": None, "dashwright-attempt": "many", "text": "kept"}
