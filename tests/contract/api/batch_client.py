@@ -46,6 +46,7 @@ class BatchClient:
         return batch
 
     async def post(self, name: str, subresource: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request to a subresource of a batch, such as ``cancel``."""
         return await self.api("POST", f"{BATCHES}/{name}/{subresource}", body)
 
     async def upload(self, name: str, items: Iterable[Any], *, close: bool) -> None:
@@ -64,6 +65,7 @@ class BatchClient:
         return items
 
     async def status(self, name: str) -> dict[str, Any]:
+        """Return the present status of a batch."""
         code, batch = await self.api("GET", f"{BATCHES}/{name}")
         assert code == 200, batch
         status: dict[str, Any] = batch["status"]

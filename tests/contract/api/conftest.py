@@ -36,10 +36,12 @@ from dashwright.jobs_worker.notifications import sender
 
 
 def basic(login: str, password: str) -> str:
+    """Return the Authorization header of a user."""
     return "Basic " + base64.b64encode(f"{login}:{password}".encode()).decode()
 
 
 ADMIN = basic("admin", "admin")
+# The password of all users that ``Api.person`` creates.
 PASSWORD = "pw-of-everybody"
 DEFAULT_SETTINGS = {"http_port": 0, "password_min_length": 4, "secret_key": "of tests only"}
 
@@ -60,6 +62,7 @@ class Api:
 
     @property
     def routes(self) -> list[Route]:
+        """The routes that the gateway serves."""
         return self._gateway.routes
 
     async def stop(self) -> None:
@@ -90,8 +93,9 @@ class Api:
             return await connection.fetchval(statement, *values)
 
     async def organization(self, name: str) -> int:
-        number: int = await self.sql("insert into org (name) values ($1) returning id", name)
-        return number
+        """Create an organization and return its id."""
+        new_id: int = await self.sql("insert into org (name) values ($1) returning id", name)
+        return new_id
 
     async def person(self, login: str, role: Role, *grants: tuple[str, str], org_id: int = 1, grants_in: int | None = None) -> str:
         """Create a member of an organization and return its credentials.
@@ -106,6 +110,7 @@ class Api:
         return basic(login, PASSWORD)
 
     async def grant(self, user_id: int, action: str, scope: str, org_id: int = 1) -> None:
+        """Grant an action on a scope to a user of an organization."""
         statement = "insert into permission (user_id, org_id, action, scope, created_by) values ($1, $2, $3, $4, 'test')"
         await self.sql(statement, user_id, org_id, action, scope)
 
@@ -113,7 +118,7 @@ class Api:
         self, name: str, *, role: Role = Role.VIEWER, org_id: int = 1, expires: int | None = None, secret: str = "s3cret"
     ) -> int:
         """Store an API key as Grafana's database has it and return its id. Its owner sends ``legacy_text(name)``."""
-        number: int = await self.sql(
+        new_id: int = await self.sql(
             "insert into api_key (org_id, name, key, role, expires) values ($1, $2, $3, $4, $5) returning id",
             org_id,
             name,
@@ -121,14 +126,14 @@ class Api:
             role.value,
             expires,
         )
-        return number
+        return new_id
 
     async def account(self, name: str, role: Role = Role.VIEWER, **options: Any) -> int:
         """Create a service account and return its id."""
         status, created = await self("POST", "/api/serviceaccounts", {"name": name, "role": role.value}, **options)
         assert status == 201, created
-        number: int = created["id"]
-        return number
+        new_id: int = created["id"]
+        return new_id
 
     async def token(self, account_id: int, name: str, **form: Any) -> tuple[int, str]:
         """Create a token; return its id and its secret."""
@@ -164,11 +169,13 @@ def database(listening_database: Database) -> Database:
 
 @pytest.fixture(scope="session")
 def _password_hash() -> str:
+    """Return the hash of PASSWORD, computed once because hashing is slow."""
     return light_passwords.HASHER.hash(PASSWORD)
 
 
 @pytest.fixture(scope="session")
 def _usual_settings() -> Settings:
+    """Return the settings of gateways without settings of their own, read once because reading is slow."""
     return load(**DEFAULT_SETTINGS)
 
 
@@ -245,11 +252,13 @@ async def start_api(
 
 @pytest.fixture
 async def api(start_api: StartApi) -> Api:
+    """Start a gateway with the usual settings."""
     return await start_api()
 
 
 @pytest.fixture
 async def git_server(tmp_path: Path) -> AsyncIterator[GitServer]:
+    """Start a git server with an empty directory for repositories."""
     root = tmp_path / "git-server"
     root.mkdir()
     async with git.serving(root) as serving:

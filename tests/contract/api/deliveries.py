@@ -16,7 +16,9 @@ from dashwright.common.models.provisioning import HealthStatus, RepositoryStatus
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.stores import resources
 
+#: The secret by which the host signs its deliveries.
 SECRET: Final = "the secret of the hook"
+#: The payload of a push to the branch ``main``, with a made-up commit id.
 PUSH: Final = {"ref": "refs/heads/main", "after": "ab" * 20, "repository": {"full_name": "team/boards", "default_branch": "main"}}
 
 

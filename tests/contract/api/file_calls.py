@@ -23,6 +23,7 @@ from dashwright.common.models.repository_calls import (
 )
 from dashwright.common.models.repository_views import FileList
 
+#: The author of changes, as the gateway sends it.
 AUTHOR = CommitAuthor(name="Ada", email="ada@example.org", uid="user:7", at=1_700_000_000)
 
 

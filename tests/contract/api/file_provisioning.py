@@ -51,10 +51,11 @@ class FileProvisioning:
         self._provisioner = RepositoryProvisioner(self.root, writer, self.environment)
 
     def write(self, name: str, *documents: Any) -> None:
+        """Write a file with these documents."""
         (self.root / name).write_text("\n---\n".join(json.dumps(document) for document in documents))
 
     async def read(self, *, times: int = 1) -> None:
-        """Read and apply the files, as often as ``times``."""
+        """Read and apply the files as often as ``times``. Raises AssertionError if another provisioner holds the lock."""
         for _ in range(times):
             async with provisioning.lock(self.api.database) as connection:
                 assert connection is not None

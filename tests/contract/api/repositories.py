@@ -17,20 +17,20 @@ TYPE: Final = {"group": "dashboard.grafana.app", "version": "v0alpha1", "kind": 
 
 
 class FakeJobsWorker:
-    """Server of the repository queue, which returns the same response for every file."""
+    """Server of the repository queue, which returns the response for one file whatever path is requested."""
 
     def __init__(self) -> None:
         #: The requests that were received, decoded.
         self.requests: list[dict[str, Any]] = []
-        #: The touches of every file.
+        #: The objects that a change of any file touches; see ``touch``.
         self.touches: list[dict[str, Any]] = []
-        #: The object of every file, in its forms.
+        #: The object in any file, by its forms: as it is in the file, as it is stored, and so on.
         self.resource: dict[str, Any] = {"type": TYPE, "file": {"spec": {"title": "T"}}}
-        #: The errors of every file.
+        #: The errors of any file.
         self.problems: list[str] = []
         #: The path to which a missing file was moved.
         self.moved_to = ""
-        #: Errors that the next calls with a change raise, one each.
+        #: Errors for the next calls that change something: each call raises and removes the first one.
         self.faults: list[DashwrightError] = []
         #: Whether no request gets a response.
         self.is_silent = False
@@ -55,12 +55,14 @@ class FakeJobsWorker:
             return _reply({"ref": "c"})
         wrapper = {"kind": "ResourceWrapper", "apiVersion": "provisioning.grafana.app/v0alpha1", "path": call["path"], "ref": "c"}
         wrapper |= {"resource": self.resource, **({"errors": self.problems} if self.problems else {})}
+        # A plan gets a new base. A call with the base of its plan executes the change and keeps that base.
         base = f"b{len(self.requests)}" if call["call"] == "change" and not call.get("base") else call.get("base", "")
         content = None if call.get("content") is None else f"{call['content']} as written"
         return _reply({"base": base, "content": content, "wrapper": wrapper, "touches": self.touches, "movedTo": self.moved_to})
 
 
 def touch(verb: str, name: str, folder: str | None = None) -> dict[str, Any]:
+    """Return a dashboard that a change touches, as the jobs worker reports it."""
     return {"verb": verb, "group": "dashboard.grafana.app", "resource": "dashboards", "name": name, "folder": folder}
 
 

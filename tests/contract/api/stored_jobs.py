@@ -4,6 +4,7 @@ from tests.contract.api.conftest import Api
 
 
 async def insert_job(api: Api, name: str, status: str = '{"state": "pending"}', repository: str = "team") -> None:
+    """Insert a sync job of a repository. ``status`` is its status as JSON."""
     await api.sql(
         """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status, action, state,
                wake_key, submitted_by, repository)

@@ -11,15 +11,18 @@ from tests.contract.api.watching import DASHBOARDS, FOLDERS, create, current_ver
 
 from dashwright.common.identity import Role
 
+#: A change after which hidden objects exist only in older versions, or elsewhere.
 Change = Callable[[Api], Awaitable[None]]
 
 
 def folder(name: str, parent: str = "") -> dict[str, Any]:
+    """Return a folder with a secret title."""
     annotations = {"grafana.app/folder": parent} if parent else {}
     return {"metadata": {"name": name, "annotations": annotations}, "spec": {"title": f"Secret {name}"}}
 
 
 async def hide(api: Api, object_path: str) -> None:
+    """Replace the access rules of an object by none, so that only Admins may read it."""
     status, body = await api("POST", f"/api/{object_path}/permissions", {"items": []})
     assert status == 200, body
 
@@ -38,19 +41,23 @@ async def create_hidden_objects(api: Api) -> str:
 
 
 async def remove_the_dashboard(api: Api) -> None:
+    """Delete the hidden dashboard."""
     assert (await api("DELETE", f"{DASHBOARDS}/secret"))[0] == 200
 
 
 async def remove_the_folder(api: Api) -> None:
+    """Delete the hidden folder with its content."""
     assert (await api("DELETE", f"{FOLDERS}/closed?propagationPolicy=Foreground"))[0] == 200
 
 
 async def remove_all(api: Api) -> None:
+    """Delete the hidden dashboard and the hidden folder."""
     await remove_the_dashboard(api)
     await remove_the_folder(api)
 
 
 async def remove_the_collection(api: Api) -> None:
+    """Delete all dashboards."""
     assert (await api("DELETE", DASHBOARDS))[0] == 200
 
 
@@ -63,6 +70,7 @@ async def replace_the_folder(api: Api) -> None:
 
 
 async def move_out(api: Api) -> None:
+    """Move the inner folder out of the hidden folder, which makes it visible."""
     patch = [{"op": "remove", "path": "/metadata/annotations/grafana.app~1folder"}]
     status, body = await api("PATCH", f"{FOLDERS}/inner", patch, headers={"Content-Type": "application/json-patch+json"})
     assert status == 200, body
@@ -127,5 +135,5 @@ def has_only_visible_objects(change: Change, listed: Any) -> bool:
 
 
 def token(version: int) -> str:
-    """Return a forged ``continue`` token."""
+    """Return a forged ``continue`` token, for the first page of a list at a version."""
     return base64.urlsafe_b64encode(orjson.dumps({"v": 1, "at": version, "after": ""})).decode()

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 from tests.contract.api.conftest import Api
 
+#: What Grafana returns while it has no alert rules, by path.
 _EMPTY: Final[dict[str, Any]] = {
     **{f"/api/v1/provisioning/{collection}": [] for collection in ("alert-rules", "contact-points", "mute-timings", "templates")},
     "/api/v1/provisioning/policies": {"receiver": "empty", "group_by": ["grafana_folder", "alertname"]},

@@ -18,6 +18,7 @@ from dashwright.standalone.remote.login import ServerOptions
 
 pytestmark = pytest.mark.usefixtures("silent_log")
 
+#: An expression with a syntax error.
 INVALID = "$A +"
 
 
@@ -41,6 +42,7 @@ class Terminal:
 async def terminal(
     start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> AsyncIterator[Terminal]:
+    """Yield a terminal over a gateway with workers."""
     async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
         yield Terminal(BatchClient(await start_api()), capsys)
 

@@ -35,6 +35,7 @@ async def send_message(api: Api, broker: MemoryBroker) -> AsyncIterator[SendMess
     inbox = await broker.inbox(receive, lambda: None, confirmed=True)
 
     async def publish(body: Any, *, batch: str | None = "b", headers: Mapping[str, Header] = AUTHORIZED, **properties: Any) -> Any:
+        """Publish a message for a batch and return the reply. Without ``batch``, the body names the batch."""
         correlation_id = str(next(correlation_ids))
         batch_header = {} if batch is None else {"dashwright-batch": batch}
         message = Message(
@@ -54,11 +55,13 @@ async def send_message(api: Api, broker: MemoryBroker) -> AsyncIterator[SendMess
 
 
 async def stored_items(api: Api) -> list[tuple[int, str]]:
+    """Return index and id of each stored item, in the order of the indexes."""
     async with api.database.connection() as connection:
         return [(row["index"], row["id"]) for row in await connection.fetch("select index, id from batch_item order by index")]
 
 
 def verdicts(reply: Any) -> list[tuple[int | None, str | None, str]]:
+    """Return index, id and status of each item of a reply."""
     assert reply["kind"] == "BatchSubmission", reply
     return [(item.get("index"), item.get("id"), item["status"]) for item in reply["items"]]
 
@@ -192,7 +195,10 @@ async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker
 
 
 @pytest.mark.parametrize(
-    ("header", "correlation_id"), [({}, None), ({"dashwright-item-results": True}, "0")], ids=["without the header", "with the header"]
+    ("header", "correlation_id"),
+    # The first message of a test has the correlation id 0.
+    [({}, None), ({"dashwright-item-results": True}, "0")],
+    ids=["without the header", "with the header"],
 )
 async def test_results_of_items_are_requested_by_a_header(
     api: Api, send_message: SendMessage, header: dict[str, Header], correlation_id: str | None
@@ -209,6 +215,7 @@ async def test_a_message_waits_while_too_many_items_wait(start_api: StartApi, br
     headers = {**AUTHORIZED, "dashwright-batch": "b"}
 
     async def submit(message_id: str) -> None:
+        """Publish a message with two items and no reply address."""
         body = orjson.dumps([evaluation(1), evaluation(2)])
         await broker.publish(broker.topology.jobs, "submit.default", Message(body=body, headers=headers, message_id=message_id))
 

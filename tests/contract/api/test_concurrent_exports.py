@@ -42,6 +42,7 @@ async def test_a_cancelled_export_changes_nothing(git_api: Api, git_server: GitS
     requested, finished = asyncio.Event(), asyncio.Event()
 
     async def wait(request: web.Request) -> web.StreamResponse | None:
+        """Hold the first response of the git server to a fetch until the export is cancelled."""
         if request.path.endswith("git-upload-pack"):
             requested.set()
             await finished.wait()
@@ -68,6 +69,7 @@ async def test_an_object_saved_during_an_export_is_not_managed(git_api: Api, git
     remaining = [True]
 
     async def save(request: web.Request) -> web.StreamResponse | None:
+        """Save the dashboard ``a`` once, at the first push of the export."""
         if request.path.endswith("git-receive-pack") and request.method == "POST" and remaining:
             remaining.clear()
             _, body = await git_api("GET", f"{CLASSIC}/a")

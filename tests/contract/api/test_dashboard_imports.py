@@ -23,6 +23,7 @@ INPUTS: Final = [{"name": "DS_PROM", "type": "datasource", "pluginId": "promethe
 
 
 def body(**members: Any) -> dict[str, Any]:
+    """Return the body of an import of ``EXPORTED``."""
     return {"dashboard": EXPORTED, "inputs": INPUTS, **members}
 
 

@@ -21,16 +21,18 @@ from dashwright.common.identity import Role
 
 PROXY = "/api/datasources/proxy/uid"
 QUERY = "datasources:query"
+#: Maximum size in bytes of a response that the proxy forwards.
 LIMIT = 300_000
 
 
 def respond_with_success(_: web.Request) -> web.StreamResponse:
+    """Respond as Prometheus does to a query without data."""
     return web.json_response({"status": "success", "data": []})
 
 
 @dataclass
 class Source:
-    """An HTTP server that records requests, and responds by ``handler``."""
+    """The requests and responses of an HTTP server. ``requests`` has method, path with query, headers and body of each request."""
 
     handler: Callable[[web.Request], web.StreamResponse | Awaitable[web.StreamResponse]] = respond_with_success
     requests: list[tuple[str, str, dict[str, str], str]] = field(default_factory=list)
@@ -41,6 +43,7 @@ class Source:
         return self.requests[-1]
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Record a request and respond to it by ``handler``."""
         self.requests.append((request.method, request.raw_path, {**request.headers}, await request.text()))
         response = self.handler(request)
         return response if isinstance(response, web.StreamResponse) else await response
@@ -48,7 +51,7 @@ class Source:
 
 @dataclass
 class ProxyGateway:
-    """A gateway with the data source ``prom``."""
+    """A gateway with the data source ``prom``, whose server is ``source`` at ``url``."""
 
     api: Api
     source: Source
@@ -59,16 +62,17 @@ class ProxyGateway:
         record = {"name": uid, "uid": uid, "type": "prometheus", "url": self.url, **fields}
         status, body = await self.api("POST", "/api/datasources", record, auth=auth)
         assert status == 200, body
-        number: int = body["id"]
-        return number
+        data_source_id: int = body["id"]
+        return data_source_id
 
     async def request(self, path: str, method: str = "GET", *, auth: str = ADMIN, **options: Any) -> tuple[int, CIMultiDict[str], bytes]:
+        """Return the status, the headers and the body of a response."""
         headers = {"Authorization": auth, **options.pop("headers", {})}
         async with self.api.session.request(method, path, headers=headers, **options) as response:
             return response.status, response.headers.copy(), await response.read()
 
     async def send_raw(self, target: str, *headers: str, method: str = "GET") -> tuple[int, str]:
-        """Send a request target and further lines unchanged, and return the status and the rest of the response."""
+        """Send a request target and further lines unchanged, and return the status and the whole response."""
         assert self.api.address.host is not None
         reader, writer = await asyncio.open_connection(self.api.address.host, self.api.address.port)
         request_lines = [
@@ -87,6 +91,7 @@ class ProxyGateway:
 
 @asynccontextmanager
 async def serving(source: Source) -> AsyncIterator[str]:
+    """Run the server of a source and yield its URL without a slash at the end."""
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", source.serve)
     async with TestServer(application) as server:
@@ -95,6 +100,7 @@ async def serving(source: Source) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def gateway(start_api: StartApi) -> AsyncIterator[ProxyGateway]:
+    """Start a source and a gateway that has it as the data source ``prom``."""
     source = Source()
     async with serving(source) as url:
         api = await start_api(allowed_hosts="127.0.0.1", proxy_max_bytes=LIMIT, query_seconds=0.5, proxy_streams=4)
@@ -108,8 +114,8 @@ async def gateway(start_api: StartApi) -> AsyncIterator[ProxyGateway]:
 )
 async def test_each_path_reaches_the_data_source(gateway: ProxyGateway, path: str) -> None:
     """The proxy and the resources, by uid and by id, forward GET with its parameters and POST with its form."""
-    number = await gateway.api.sql("select id from data_source where uid = 'prom'")
-    address = path.format(id=number)
+    data_source_id = await gateway.api.sql("select id from data_source where uid = 'prom'")
+    address = path.format(id=data_source_id)
     status, headers, body = await gateway.request(f"{address}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
     assert (status, body) == (200, b'{"status": "success", "data": []}')
     assert headers["Content-Type"] == "application/json; charset=utf-8"
@@ -264,11 +270,11 @@ async def test_the_organization_is_never_taken_from_a_parameter(gateway: ProxyGa
     api = gateway.api
     other = await api.organization("other")
     other_admin = await api.person("olga", Role.ADMIN, org_id=other)
-    number = await gateway.add("only-theirs", auth=other_admin)
+    data_source_id = await gateway.add("only-theirs", auth=other_admin)
     variants: list[dict[str, Any]] = [{}, {"params": {"orgId": str(other)}}, {"headers": {"X-Grafana-Org-Id": str(other)}}]
-    for options in variants:
-        stranger = await api.person(f"stan{len(options)}{'params' in options}", Role.ADMIN)
-        for address in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{number}", "/api/datasources/uid/only-theirs/resources"):
+    for index, options in enumerate(variants):
+        stranger = await api.person(f"stranger-{index}", Role.ADMIN)
+        for address in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{data_source_id}", "/api/datasources/uid/only-theirs/resources"):
             status, _, body = await gateway.request(f"{address}/api/v1/query", auth=stranger, **options)
             assert status in (401, 403, 404), body
     assert not gateway.source.requests
@@ -276,11 +282,11 @@ async def test_the_organization_is_never_taken_from_a_parameter(gateway: ProxyGa
 
 async def test_a_grant_on_one_data_source_opens_no_other(gateway: ProxyGateway) -> None:
     """The right to query is checked on the data source of the path, by uid and by id, before its settings are read."""
-    number = await gateway.add("secret")
+    data_source_id = await gateway.add("secret")
     limited_caller = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:prom"))
     assert (await gateway.request(f"{PROXY}/prom/api/v1/query", auth=limited_caller))[0] == 200
     before = len(gateway.source.requests)
-    for address in (f"{PROXY}/secret", f"/api/datasources/proxy/{number}", f"{PROXY}/unknown", "/api/datasources/proxy/999"):
+    for address in (f"{PROXY}/secret", f"/api/datasources/proxy/{data_source_id}", f"{PROXY}/unknown", "/api/datasources/proxy/999"):
         for query in ("", "?uid=prom", "?datasource=prom"):
             assert (await gateway.request(f"{address}/api/v1/query{query}", auth=limited_caller))[0] == 403
     assert len(gateway.source.requests) == before
@@ -453,6 +459,7 @@ async def test_no_caller_or_organization_takes_all_streams(gateway: ProxyGateway
     other = await gateway.api.organization("other")
     other_admin = await gateway.api.person("olga", Role.ADMIN, org_id=other)
     await gateway.add("theirs", auth=other_admin)
+    # Of the gateway's 4 streams, a caller may use 2, and an organization 3.
     async with asyncio.TaskGroup() as tasks:
         streams = [tasks.create_task(gateway.request(f"{PROXY}/prom/api/v1/query")) for _ in range(2)]
         for _ in streams:

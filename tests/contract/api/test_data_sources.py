@@ -25,16 +25,19 @@ PROMETHEUS = {
 
 
 async def create_data_source(api: Api, **fields: Any) -> Any:
+    """Create a data source of type ``x``, unless ``fields`` has another one, and return it."""
     status, body = await api("POST", PATH, {"type": "x", **fields})
     assert (status, body["message"]) == (200, "Datasource added"), body
     return body["datasource"]
 
 
 async def create_user_with_grants(api: Api, role: Role, *grants: tuple[str, str]) -> str:
+    """Create a user with a role and grants, and return its credentials."""
     return await api.person(f"{role}-{len(grants)}", role, *grants)
 
 
 def names(status_and_body: tuple[int, Any]) -> list[str]:
+    """Return the names of listed data sources."""
     status, listing = status_and_body
     assert status == 200, listing
     return [source["name"] for source in listing]

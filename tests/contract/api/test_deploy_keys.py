@@ -15,6 +15,7 @@ URL = "ssh://git@git.example/team.git"
 
 @pytest.fixture
 def key(tmp_path: Path) -> str:
+    """Return a new private key without a passphrase."""
     ssh.make_key(tmp_path / "deploy")
     return (tmp_path / "deploy").read_text()
 
@@ -38,6 +39,7 @@ async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
     status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body(key=key))
     assert status == 201, created
     assert (created["spec"]["git"]["url"], list(created["secure"]["sshKey"])) == ("ssh://git@git.example/team", ["name"])
+    # The second line of the encoded key, which no other key shares.
     secret_line = key.splitlines()[2]
     async with api.database.connection() as connection:
         for table in ("resource", "resource_history", "change", "audit_event"):
@@ -100,4 +102,5 @@ async def test_a_repository_is_synced_over_ssh(git_api: Api, tmp_path: Path) -> 
 
 
 def server_files(server: ssh.SshServer) -> str:
+    """Return the paths of the files of the repository ``team`` on the server, one a line."""
     return git(server.folder / "repositories" / "team.git", "ls-tree", "-r", "--name-only", "main")

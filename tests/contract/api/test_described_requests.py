@@ -36,6 +36,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(1800
 
 EXAMPLES: Final = int(os.environ.get("DASHWRIGHT_TEST_EXAMPLES", "2"))
 CHECKS: Final = [content_type_conformance, response_schema_conformance, status_code_conformance]
+#: The operation that may change the login of the caller, so that its requests are the last.
 OWN_LOGIN: Final = "updateSignedInUser"
 PASSWORD: Final = "pw-of-everybody"
 

@@ -22,6 +22,7 @@ SPEC = {"title": "CPU", "panels": []}
 
 @pytest.fixture
 async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[FakeJobsWorker]:
+    """Start a fake jobs worker, which makes every change that it is asked for."""
     fake_worker = FakeJobsWorker()
     server = RpcServer(broker, broker.topology.repositories, fake_worker.respond, SIGNER, prefetch=8)
     await server.start()
@@ -45,6 +46,7 @@ async def create_managed_dashboard(api: Api, *workflows: str, enabled: bool = Tr
 
 
 async def patch(api: Api, kind: str, body: Any, *, path: str = f"{DASHBOARDS}/d", auth: str = ADMIN, **query: str) -> tuple[int, Any]:
+    """Patch an object with a content type of Kubernetes. Return the status and the body."""
     headers = {"Authorization": auth, "Content-Type": f"application/{kind}"}
     async with api.session.patch(path, data=json.dumps(body), headers=headers, params=query) as response:
         return response.status, await response.json()
@@ -60,14 +62,14 @@ async def audited_actions(api: Api) -> list[str]:
 async def test_a_change_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) -> None:
     """The worker receives the path, the checksum, the new object with exact numbers, and the author, but no metadata of the store."""
     dashboard = await create_managed_dashboard(api, "write")
-    body = json.dumps(dashboard).replace('"panels": []', '"panels": [], "n": 1.10')
-    dashboard = json.loads(body) | {"spec": None}
+    dashboard["spec"] = None
     dashboard["metadata"]["annotations"] |= {
         "note": "n",
         "grafana.app/message": "Why",
         "kubectl.kubernetes.io/last-applied-configuration": "{}",
     }
     dashboard["metadata"]["labels"]["team"] = "a"
+    # The spec is inserted as text, because json.dumps would write the number 1.10 as 1.1.
     request_text = json.dumps(dashboard).replace('"spec": null', '"spec": {"title": "CPU", "panels": [], "n": 1.10}')
     headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
     async with api.session.put(f"{DASHBOARDS}/d", data=request_text, headers=headers) as response:

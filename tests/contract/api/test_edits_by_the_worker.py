@@ -19,27 +19,32 @@ from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.adapters.store import DatabaseObjectStore
 from dashwright.jobs_worker.ports import Overtaken
 
+#: The files of the repository: a classic one with numbers and keys to keep, a named resource, and one without a name.
 TREE = {
     "classic.json": '{"uid": "classic", "zebra": 1.10, "title": "C", "id": 4, "panels": [{"b": 1, "a": 2}]}',
     "deep/named.yaml": "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\n"
     "metadata:\n  name: named\nspec:\n  title: N\n  panels: []\n",
     "deep/unnamed.json": '{"title": "U", "panels": []}',
 }
+#: The name that a sync generates for the object of a file without a name.
 UNNAMED = object_name("team", "deep/unnamed.json")
 
 
 @pytest.fixture
 async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
+    """Yield the calls about the files of the repository ``team``."""
     async with Calls(broker, "team") as calls:
         yield calls
 
 
 @pytest.fixture(params=["git", "local"])
 async def team(request: pytest.FixtureRequest, git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
+    """Return a synced repository, once over git and once in a local directory."""
     return await synced_team(request.param, TREE, git_api, git_server, tmp_path / "team")
 
 
 async def stored_dashboard(team: Team, name: str) -> dict[str, Any]:
+    """Return a stored dashboard."""
     status, body = await team.api("GET", f"{DASHBOARDS}/{name}")
     assert status == 200, body
     return dict(body)
@@ -52,7 +57,7 @@ async def source_of(team: Team, name: str) -> tuple[str, str]:
 
 
 async def edit_object(team: Team, calls: Calls, name: str, spec: dict[str, Any] | None, **options: Any) -> str:
-    """Edit an object through its file and return the commit."""
+    """Edit an object through its file, or delete it without a spec. Return the commit, or an empty text if no commit was made."""
     annotations = (await stored_dashboard(team, name))["metadata"]["annotations"]
     path, checksum = await source_of(team, name)
     dry_run = options.pop("dry_run", False)
@@ -89,6 +94,7 @@ async def check_one_edit(team: Team, calls: Calls, name: str, spec: dict[str, An
     assert await edit_object(team, calls, name, spec, dry_run=True) == ""
     assert team.read("classic.json") == before
     commit = await edit_object(team, calls, name, spec)
+    # Local repositories have no commits.
     assert bool(commit) == (team.work_tree is not None)
     assert await edit_object(team, calls, name, spec) == ""
 
@@ -124,6 +130,7 @@ async def test_a_version_has_the_message_of_its_commit(team: Team, calls: Calls)
     """The message of an edit is that of its commit and of the version. Without one, only the commit has a generated message."""
 
     def last_commit_message() -> str:
+        """Return the message of the newest commit on the server, or an empty text for a local repository."""
         if team.work_tree is None:
             return ""
         git(team.work_tree.folder, "fetch", "--quiet", "origin")
@@ -216,6 +223,7 @@ async def test_a_concurrent_push_is_kept(
     commit = RepositoryCheckouts.commit
 
     async def push_and_commit(*arguments: Any, **options: Any) -> Any:
+        """Push another file once, before the commit of the edit is pushed."""
         monkeypatch.undo()
         work_tree.commit({"theirs.json": dashboard("t", "T")})
         return await commit(*arguments, **options)

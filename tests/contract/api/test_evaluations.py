@@ -27,12 +27,14 @@ from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 ARROW = "application/vnd.apache.arrow.stream"
+#: What a message needs in addition to the body of an HTTP request.
 TYPE_META = {"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1"}
 VALID_CREDENTIALS = aiohttp.encode_basic_auth("admin", "admin")
 SOURCE = {"type": "grafana-testdata-datasource"}
 
 
 def raw_query(ref_id: str, values: list[float]) -> dict[str, Any]:
+    """Return a hidden query for these values, one for each second."""
     times = [1_700_000_000_000 + 1000 * index for index in range(len(values))]
     fields = [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]
     frames = json.dumps([{"schema": {"fields": fields}, "data": {"values": [times, values]}}])
@@ -40,6 +42,7 @@ def raw_query(ref_id: str, values: list[float]) -> dict[str, Any]:
 
 
 def spec(expression: str = "$A * 2", values: list[float] | None = None) -> dict[str, Any]:
+    """Return the spec of an evaluation of a math expression over the query ``A``."""
     panel = {"type": "timeseries", "targets": [{"refId": "B", "type": "math", "expression": expression}]}
     return {"panel": panel, "queries": [raw_query("A", values or [1, 2, 3])]}
 
@@ -58,11 +61,13 @@ class EvaluationClient:
         self.broker = broker
 
     async def call(self, method: str, path: str, *, accept: str = "*/*", **options: Any) -> tuple[int, bytes]:
+        """Return the status and the body of a response to the server admin."""
         headers = {"Authorization": aiohttp.encode_basic_auth("admin", "admin"), "Accept": accept}
         async with self._session.request(method, path, headers=headers, **options) as response:
             return response.status, await response.read()
 
     async def submit(self, evaluation_spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        """Create an evaluation and return it."""
         body = io.BytesIO(orjson.dumps({"metadata": metadata, "spec": evaluation_spec}))
         status, response = await self.call("POST", EVALUATIONS, data=aiohttp.BytesIOPayload(body, content_type="application/json"))
         assert status == 202, response
@@ -84,6 +89,7 @@ class EvaluationClient:
         return document
 
     async def wait_for_end(self, name: str) -> dict[str, Any]:
+        """Wait until an evaluation has ended and return it."""
         async with asyncio.timeout(30):
             while True:
                 evaluation: dict[str, Any] = orjson.loads((await self.call("GET", f"{EVALUATIONS}/{name}"))[1])
@@ -94,6 +100,7 @@ class EvaluationClient:
 
 @pytest.fixture
 async def evaluation_client(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EvaluationClient]:
+    """Start a gateway and an expressions worker, and yield a client of them."""
     monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 30.0)  # A busy test machine must not look like an unavailable service.
     settings, broker = load(http_port=0, data_dir=tmp_path, secret_key="of tests only"), MemoryBroker()
     await broker.start()
@@ -158,7 +165,7 @@ def broken_spec(**panel: Any) -> dict[str, Any]:
     ids=["three faults", "incomplete query", "panel without a type", "query that is a number", "refId used twice", "no queries"],
 )
 async def test_an_invalid_panel_is_rejected(evaluation_client: EvaluationClient, value: dict[str, Any], fields: list[str]) -> None:
-    """HTTP requests, dry runs and messages reject an invalid panel with the path of each fault and record nothing."""
+    """An invalid panel is rejected with the path of each fault, in HTTP requests, dry runs and messages. No evaluation is created."""
     for path in (EVALUATIONS, f"{EVALUATIONS}?dryRun=All"):
         status, body = await evaluation_client.call("POST", path, json={"spec": value})
         assert status == 422, body
@@ -175,11 +182,11 @@ async def test_evaluations_wait_for_the_expressions_worker(
     monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 0.2)
     monkeypatch.setattr(panel_validation, "_PAUSE_SECONDS", 60.0)
     api = await start_api()
+    # Less than 30 timeouts of 0.2 s: after the first timeout, the gateway pauses validation.
     async with asyncio.timeout(5):
         for index in range(30):
-            status, created = await api(
-                "POST", EVALUATIONS, {"metadata": {"name": f"e{index}"}, "spec": broken_spec() if index else spec()}
-            )
+            evaluation_spec = spec() if index == 0 else broken_spec()
+            status, created = await api("POST", EVALUATIONS, {"metadata": {"name": f"e{index}"}, "spec": evaluation_spec})
             assert status == 202, created
     worker = ExpressionsWorker(load(data_dir=tmp_path, secret_key="of tests only"), database, broker, Clock())
     await worker.start()

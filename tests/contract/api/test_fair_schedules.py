@@ -18,7 +18,9 @@ from dashwright.jobs_worker.maintenance.prober import Prober
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 NEW_COMMIT = "n" * 40
+#: Unix time in seconds at which a test begins.
 NOW = 1_800_000_000
+#: Function that runs a round some seconds after NOW and returns the repositories of pending jobs.
 RunRound = Callable[[float], Awaitable[list[str]]]
 
 
@@ -34,12 +36,15 @@ class FixedClock(Clock):
 
 @dataclass
 class FakeHosts:
-    """Fake git hosts: the repositories that were requested, and the seconds for which addresses are rate limited, by a part of them."""
+    """Fake git hosts, which count requests and limit their rate."""
 
+    #: Names of the repositories that were requested, in order.
     requests: list[str] = field(default_factory=list)
+    #: Seconds for which addresses are rate limited, by a part of the address.
     rate_limits: dict[str, float] = field(default_factory=dict)
 
     async def head(self, repository: Repository) -> str | None:
+        """Return the newest commit of a repository. Raises TooManyRequests if its address is rate limited."""
         self.requests.append(repository.name)
         assert repository.spec.remote is not None
         for address_part, seconds in self.rate_limits.items():
@@ -48,11 +53,13 @@ class FakeHosts:
         return NEW_COMMIT
 
     async def check(self, repository: Repository) -> None:
+        """Record a probe of a repository, which succeeds."""
         self.requests.append(repository.name)
 
 
 @pytest.fixture
 def hosts() -> FakeHosts:
+    """Return hosts without rate limits."""
     return FakeHosts()
 
 
@@ -100,6 +107,7 @@ async def create_due_repository(api: Api, name: str, host: str, *, since: int, n
 
 
 async def delete_jobs(api: Api) -> None:
+    """Delete all jobs, as if they had been run."""
     await api.sql("with gone as (delete from job returning 1) select count(*) from gone")
 
 
@@ -111,6 +119,7 @@ async def test_overdue_repositories_are_queued_in_batches(api: Api, run_round: R
     for index, name in enumerate(names):
         await create_due_repository(api, name, f"host{index}.example.org", since=10_000 - index)
     assert await run_round(0) == names[:3]
+    # The three jobs are still pending.
     assert await run_round(1) == names[:3]
     await delete_jobs(api)
     assert await run_round(2) == names[3:6]

@@ -38,14 +38,17 @@ async def start_repository(git_api: Api, git_server: GitServer) -> StartReposito
 
 
 def log(server: GitServer, format_: str, ref: str = "main") -> str:
+    """Return the newest commit of a ref in a format of ``git log``."""
     return git(server.root / "team.git", "log", "-1", f"--format={format_}", ref)
 
 
 def content(server: GitServer, path: str, ref: str = "main") -> str:
+    """Return the content of a file at a ref."""
     return git(server.root / "team.git", "show", f"{ref}:{path}")
 
 
 def count_commits(server: GitServer, ref: str = "main") -> int:
+    """Return the number of commits of a ref."""
     return int(git(server.root / "team.git", "rev-list", "--count", ref))
 
 
@@ -57,6 +60,7 @@ async def create_editor(api: Api) -> str:
 
 
 async def patch(api: Api, kind: str, body: Any, *, name: str = "a", auth: str = ADMIN, **query: str) -> tuple[int, Any]:
+    """Patch a dashboard with a content type of Kubernetes, as kubectl does. Return the status and the body."""
     headers = {"Authorization": auth, "Content-Type": f"application/{kind}", "User-Agent": "kubectl/v1.32.4 (linux/amd64)"}
     async with api.session.patch(f"{DASHBOARDS}/{name}", data=json.dumps(body), headers=headers, params=query) as response:
         return response.status, await response.json()
@@ -170,8 +174,8 @@ async def test_local_files_have_their_modification_time(git_api: Api) -> None:
     """Files of a local repository have a modification time and no author."""
     folder = git_api.data / "local"
     (folder / "deep").mkdir(parents=True)
-    for path in ("a.json", "deep/b.json"):
-        (folder / path).write_text(dashboard(path[-6], "T"))
+    for path, uid in (("a.json", "a"), ("deep/b.json", "b")):
+        (folder / path).write_text(dashboard(uid, "T"))
         os.utime(folder / path, ns=(0, 1_700_000_000_123_456_789))
     await make_local_repository(git_api, "local", git_api.data)
     files = FILES.replace("team", "local")
@@ -336,6 +340,8 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, st
     pending: list[str] = []
 
     async def push_first(request: web.Request) -> web.StreamResponse | None:
+        """Commit the pending file before the next push of the gateway."""
+        # The gateway has planned its change and begins to push.
         if "git-receive-pack" in request.path_qs and pending:
             git(work_tree.folder, "pull", "--quiet", "origin", "main")
             work_tree.commit({pending.pop(): "theirs"})
@@ -344,6 +350,7 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, st
     git_server.fault = push_first
     pending.append("1.txt")
     assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "Mine"))))[0] == 200
+    # The first commit, the concurrent one and the change.
     assert (count_commits(git_server), content(git_server, "1.txt")) == (3, "theirs")
     assert (await titles(git_api))["a"] == "Mine"
     pending.append("2.txt")

@@ -16,11 +16,13 @@ MANAGED = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "git"}
 
 
 def stored(name: str, parent: str = "", **members: Any) -> dict[str, Any]:
+    """Return the body of a folder in a parent folder."""
     annotations = {IN_FOLDER: parent} if parent else {}
     return {"metadata": {"name": name, "annotations": annotations, **members}, "spec": {"title": f"Folder {name}"}}
 
 
 async def move_folder(api: Api, name: str, parent: str, auth: str = ADMIN) -> tuple[int, str]:
+    """Move a folder into another one. Return the status, and the message of an error."""
     status, response = await api("PUT", f"{FOLDERS}/{name}", stored(name, parent), auth=auth)
     return status, response.get("message", "")
 
@@ -38,6 +40,7 @@ async def mark_managed(api: Api, plural: str, name: str) -> None:
 
 
 async def names(api: Api, plural: str) -> str:
+    """Return the names of all objects of a kind, in alphabetical order, separated by blanks."""
     return str(await api.sql("select coalesce(string_agg(name, ' ' order by name), '') from resource where resource = $1", plural))
 
 
@@ -60,7 +63,7 @@ async def test_a_folder_is_never_inside_itself(api: Api) -> None:
 
 
 async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None:
-    """A moved folder counts with all below it; deeper folders from before are kept and may be moved up."""
+    """Folders may be nested up to the setting. A moved folder counts with all folders below it."""
     api = await start_api(folder_depth=3)
     await create_chain(api, "a", "b", "c")
     await create_chain(api, "x", "y")
@@ -89,15 +92,17 @@ async def test_concurrent_moves_never_make_a_cycle(start_api: StartApi) -> None:
     await asyncio.gather(*(folder(first, name) for name in "abcd"))
 
     async def shuffle(api: Api, order: str) -> list[int]:
-        depths = []
+        """Move each folder into the next one of the order, four times round. Return the statuses."""
+        statuses = []
         for name, parent in zip(order * 4, order[1:] * 4 + order[0], strict=False):
             status, response = await api("POST", f"/api/folders/{name}/move", {"parentUid": parent})
-            depths.append(status)
+            statuses.append(status)
             assert status in (200, 400, 409), response
-        return depths
+        return statuses
 
-    statuses = await asyncio.gather(shuffle(first, "abcd"), shuffle(second, "dcba"), shuffle(first, "bdac"), shuffle(second, "cadb"))
-    assert 200 in {status for depths in statuses for status in depths}
+    results = await asyncio.gather(shuffle(first, "abcd"), shuffle(second, "dcba"), shuffle(first, "bdac"), shuffle(second, "cadb"))
+    assert 200 in {status for statuses in results for status in statuses}
+    # Counts the folders from which the root is reached. A folder on a cycle would not count.
     paths_to_root = """with recursive up as (
         select name, folder, 1 as step from resource where resource = 'folders'
         union all
@@ -137,6 +142,7 @@ async def test_parents_and_counts_of_a_folder(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
+    # The level is of the caller's rule on the parent folder. The expected rights are to save, to set rules and to delete.
     ("role", "level", "expected"),
     [
         (Role.VIEWER, 1, (False, False, False)),
@@ -213,15 +219,15 @@ async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "d4")
 
 
-@pytest.mark.parametrize("deep", ["b", "d"])
-async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, deep: str) -> None:
+@pytest.mark.parametrize("managed_name", ["b", "d"])
+async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, managed_name: str) -> None:
     """Deleting a folder with managed objects is a 403 that names them, and nothing is deleted."""
     await create_chain(api, "a", "b")
     await dashboard(api, "d", "b")
-    await mark_managed(api, "folders" if deep == "b" else "dashboards", deep)
+    await mark_managed(api, "folders" if managed_name == "b" else "dashboards", managed_name)
     for path, options in ((f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}), ("/api/folders/a", None)):
         status, response = await api("DELETE", path, options)
-        assert (status, f'"{deep}", which the repository "git" manages' in response["message"]) == (403, True), response
+        assert (status, f'"{managed_name}", which the repository "git" manages' in response["message"]) == (403, True), response
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("a b", "d")
 
 

@@ -98,6 +98,7 @@ async def test_a_folder_shows_the_permissions_of_the_caller(api: Api) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     number = await number_of(api, "vic")
     await folder(api, "f")
+    # Levels of access and what they permit: View, Edit and Admin.
     expected = [(1, False, False, False), (2, True, True, False), (4, True, True, True)]
     for level, can_save, can_delete, can_admin in expected:
         await allow(api, "folders/f", {"userId": number, "permission": level})
@@ -127,6 +128,7 @@ async def test_readable_or_writable_folders_are_listed(api: Api) -> None:
     await allow(api, "folders/a", {"role": "Viewer", "permission": 1})
 
     async def list_folders(query: str) -> list[str]:
+        """Return the uids of the folders that a query lists for the Editor."""
         status, response = await api("GET", f"/api/folders?{query}", auth=eve)
         assert status == 200, response
         return [item["uid"] for item in response]

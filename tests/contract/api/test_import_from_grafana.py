@@ -24,7 +24,7 @@ CREATED_AT = "2024-03-01 10:00:00"
 CHANGED_AT = "2024-04-01 10:00:00"
 DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/{}/dashboards"
 TOKEN = key_material.new_token()
-SECRET, CHECKSUM = TOKEN.split("_")[1:]
+SECRET, CHECKSUM = TOKEN.split("_")[1:]  # Grafana hashes the secret with the checksum as the salt.
 Rows = dict[str, list[dict[str, Any]]]
 ImportRows = Callable[..., Awaitable[Report]]
 
@@ -40,7 +40,7 @@ def dashboard_json(uid: str, title: str, **fields: Any) -> str:
 
 
 def grafana_rows() -> Rows:
-    """Return two organizations with users, keys, a folder tree, dashboards with versions, rules, and references to them."""
+    """Return the rows of a database of Grafana, by table. Some of them cannot be imported, such as those of user 404."""
     return {
         "org": [row(id=1, version=0, name="First"), row(id=7, version=2, name="Seventh", city="Bonn")],
         "user": [
@@ -143,6 +143,7 @@ def grafana_rows() -> Rows:
 
 
 def user_row(number: int, login: str, **fields: Any) -> dict[str, Any]:
+    """Return a user, whose password is ``pw of`` and the login."""
     salt = f"salt of {login}"
     hashed = key_material.hash_secret(f"pw of {login}", salt)
     common = {"id": number, "version": 0, "login": login, "email": f"{login}@example.org", "password": hashed, "salt": salt, "rands": "r"}
@@ -150,17 +151,18 @@ def user_row(number: int, login: str, **fields: Any) -> dict[str, Any]:
 
 
 def version_row(number: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
+    """Return a version of the dashboard ``cpu``."""
     result = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": dashboard_json("cpu", title)}
     return {**result, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **fields}
 
 
 @pytest.fixture
 def import_rows(database: Database, tmp_path: Path) -> ImportRows:
-    """Import rows from an SQLite file and return the report."""
-    files = iter(range(100))
+    """Return a function that imports rows from a new SQLite file and returns the report."""
+    file_numbers = iter(range(100))
 
     async def import_rows(rows: Rows, **options: Any) -> Report:
-        return await run_import(database, grafana_database.make_sqlite(tmp_path / f"{next(files)}.db", rows), **options)
+        return await run_import(database, grafana_database.make_sqlite(tmp_path / f"{next(file_numbers)}.db", rows), **options)
 
     return import_rows
 
@@ -187,7 +189,7 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, import
     assert (status, response["id"], response["name"], response["orgId"]) == (200, 5, "Vera", 7)
     assert (await api("GET", "/api/user", auth=basic("vera", "another")))[0] == 401
     assert (await api("GET", "/api/org", auth=basic("root", "pw of root")))[1]["name"] == "First"
-    assert (await api("GET", "/api/org", auth="Bearer " + legacy_text("old")))[0] in (200, 403)
+    assert (await api("GET", "/api/org", auth="Bearer " + legacy_text("old")))[0] in (200, 403)  # An invalid key is 401.
     assert (await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth="Bearer " + legacy_text("old")))[0] == 200
     assert (await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=f"Bearer {TOKEN}"))[0] == 200
     assert (await api("GET", "/api/user"))[0] == 401
@@ -200,7 +202,7 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, import
 async def test_a_password_is_hashed_again_at_the_first_login(api: Api, import_rows: ImportRows) -> None:
     """The first login replaces the imported hash, and the password is still valid."""
     await import_rows(grafana_rows())
-    for _ in range(2):
+    for _ in range(2):  # The first login verifies the imported hash, and the second one its replacement.
         assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
     assert (await api.sql("""select password from "user" where id = 5""")).startswith("$argon2id$")
 
@@ -297,7 +299,7 @@ async def test_a_second_run_imports_changes(api: Api, import_rows: ImportRows) -
     changed_rows["user"][1] |= {"name": "Vera the Second", "updated": CHANGED_AT}
     changed_rows["dashboard"][2] |= {"version": 4, "data": dashboard_json("cpu", "CPU now")}
     changed_rows["dashboard_version"].append(version_row(4, 30, 4, "fourth", "CPU now"))
-    changed_rows["dashboard"][3] |= {"folder_id": 21}
+    changed_rows["dashboard"][3] |= {"folder_id": 21}  # The dashboard ``num`` is moved to the folder ``inner``.
     report = await import_rows(changed_rows)
     assert report.counts["dashboard"][Outcome.UPDATED] == 2
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[1]["name"] == "Vera the Second"

@@ -17,6 +17,7 @@ async def states_by_name(api: Api) -> dict[str, tuple[str, str | None]]:
 
 
 async def insert_jobs(api: Api) -> None:
+    """Insert jobs of two repositories: two that are pending, one that is working, and one that has ended."""
     for name, state, repository in (
         ("a", "pending", "team"),
         ("b", "working", "team"),
@@ -65,6 +66,7 @@ async def test_a_replaced_job_is_not_deleted(api: Api, path: str) -> None:
 async def test_the_number_of_deleted_jobs_is_limited(api: Api) -> None:
     """A delete that matches more than 1,000 jobs is refused and deletes no job."""
     await insert_job(api, "a", '{"state": "success"}')
+    # 1,000 copies of the first job.
     await api.sql(
         """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status, action, state,
                wake_key, submitted_by, repository)

@@ -34,11 +34,13 @@ ADMIN = "admin:admin"
 
 
 def server_options(api: Api, **fields: Any) -> ServerOptions:
+    """Return the options of a command that connects to a gateway, by default as the server admin."""
     return ServerOptions(**{"url": str(api.address), "user": ADMIN, **fields})
 
 
 @pytest.fixture
 async def server(api: Api) -> AsyncIterator[JobsClient]:
+    """Yield a client of jobs that is logged in as the server admin."""
     async with ServerClient(Login(str(api.address), "default", user=ADMIN)) as client:
         yield JobsClient(client)
 
@@ -49,6 +51,7 @@ async def run_command(command: Callable[..., int], *arguments: Any, **options: A
 
 
 async def set_status(api: Api, name: str, status: str) -> None:
+    """Replace the status of a job, which is JSON."""
     await api.sql("update job set status = $2, state = $2::text::json ->> 'state' where name = $1", name, status)
 
 
@@ -58,6 +61,7 @@ def printed_lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def json_printed(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the printed lines that are part of a JSON document, without those of the log."""
     return "\n".join(line for line in printed_lines(capsys) if line[:1] in "[]{} ")
 
 
@@ -95,7 +99,7 @@ async def test_the_progress_of_a_job_is_printed(api: Api, server: JobsClient) ->
 
 
 class TerminalStream(io.StringIO):
-    """A terminal that keeps what is printed."""
+    """Stream that records what is printed, and counts as a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -108,6 +112,7 @@ def output_to(stream: io.StringIO) -> Output:
 
 
 async def has_line(output: io.StringIO, line: str) -> bool:
+    """Return whether a line has been printed. It is a coroutine because ``wait_until`` awaits its conditions."""
     return line in output.getvalue().splitlines()
 
 
@@ -125,6 +130,7 @@ async def test_a_watch_that_ends_is_resumed(api: Api, server: JobsClient, monkey
     await insert_job(api, "j", '{"state": "working"}')
 
     async def end_watch(_: Collection, document: Document) -> AsyncIterator[Document]:
+        """End a watch without an event, and the job while no watch is open."""
         await set_status(api, "j", '{"state": "success"}')
         return
         yield document  # makes this function a generator
@@ -311,13 +317,13 @@ async def test_waiting_ends_after_its_timeout(api: Api, capsys: pytest.CaptureFi
 
 async def test_the_unfinished_jobs_of_a_repository_are_cancelled(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """All unfinished jobs of a repository, or those in some states, are cancelled. Names and a repository exclude each other."""
-    for name, state, owner in (
+    for name, state, repository in (
         ("a", "working", "team"),
         ("b", "success", "team"),
         ("c", "pending", "team"),
         ("d", "working", "other"),
     ):
-        await insert_job(api, name, f'{{"state": "{state}"}}', owner)
+        await insert_job(api, name, f'{{"state": "{state}"}}', repository)
     assert await run_command(cancel, repository="team", states=[State.PENDING], options=server_options(api)) == 0
     assert printed_lines(capsys) == ["c cancelled"]
     assert await run_command(cancel, repository="team", options=server_options(api)) == 0
@@ -325,8 +331,8 @@ async def test_the_unfinished_jobs_of_a_repository_are_cancelled(api: Api, capsy
     assert await run_command(cancel, repository="team", options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no jobs"]
     assert await api.sql("select string_agg(name || state, ' ' order by name) from job") == "aerror bsuccess cerror dworking"
-    for names, owner in ((["a"], "team"), (None, "")):  # both or neither
-        assert await run_command(cancel, names, repository=owner, options=server_options(api)) == 2
+    for names, repository in ((["a"], "team"), (None, "")):  # both or neither
+        assert await run_command(cancel, names, repository=repository, options=server_options(api)) == 2
 
 
 async def test_a_job_that_ends_while_it_is_cancelled_remains(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,6 +341,7 @@ async def test_a_job_that_ends_while_it_is_cancelled_remains(api: Api, server: J
     read_job = server.job
 
     async def read_then_end(name: str) -> Any:
+        """Read a job and then end it, before the command cancels it."""
         job = await read_job(name)
         await set_status(api, "j", '{"state": "success"}')
         return job

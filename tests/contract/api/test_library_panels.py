@@ -10,6 +10,7 @@ SPEC = {"type": "text", "title": "T", "options": {"limit": 1}, "fieldConfig": {"
 
 
 async def create_panel(api: Api, spec: Any, name: str = "p", query: str = "") -> tuple[int, Any]:
+    """Create a library panel. Return the status and the body of the response."""
     return await api("POST", PANELS + query, {"metadata": {"name": name}, "spec": spec})
 
 
@@ -20,13 +21,13 @@ async def read_stored_body(api: Api) -> str:
 
 
 async def replace_stored_body(api: Api, body: str) -> None:
-    """Replace the stored body of a library panel."""
+    """Replace the stored body of the only library panel, as if an earlier release had stored it."""
     await api.sql("update resource_history set spec = $1", body)
     await api.sql("update resource set managed_fields = '[]', content_hash = sha256(convert_to($1, 'utf8') || '\\x00')", body)
 
 
 async def test_a_panel_is_returned_as_created(api: Api) -> None:
-    """A panel is the same in each version, without a status and with unchanged digits."""
+    """A panel is the same in each version. It has no status, and its numbers keep their digits, such as ``1.10``."""
     headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
     text = '{"metadata":{"name":"p"},"spec":{"type":"text","title":"T","options":{"limit":1.10},"fieldConfig":{}}}'
     async with api.session.post(PANELS, data=text, headers=headers) as response:
@@ -37,7 +38,7 @@ async def test_a_panel_is_returned_as_created(api: Api) -> None:
 
 
 async def test_unknown_fields_of_the_spec_are_kept(api: Api) -> None:
-    """An update of the spec keeps unknown fields of the stored panel."""
+    """An update of the spec keeps fields of the stored panel that the spec lacks. The status shows them."""
     await create_panel(api, SPEC)
     await replace_stored_body(api, '{"type":"text","title":"T","gridPos":{"h":1.10},"datasource":"${DS}"}')
     _, body = await api("GET", f"{PANELS}/p")
@@ -51,7 +52,7 @@ async def test_unknown_fields_of_the_spec_are_kept(api: Api) -> None:
 
 
 async def test_a_patch_of_the_spec_keeps_other_fields(api: Api) -> None:
-    """A patch of the spec keeps fields of the stored panel that the spec lacks."""
+    """A patch of the spec keeps fields of the stored panel that the spec lacks, with their digits."""
     await create_panel(api, SPEC)
     await replace_stored_body(api, '{"type":"text","title":"T","gridPos":{"h":1.10}}')
     headers = {"Content-Type": "application/json-patch+json"}
@@ -81,7 +82,7 @@ async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
     ],
 )
 async def test_an_invalid_spec_is_refused(api: Api, change: Any, field: str) -> None:
-    """An invalid spec is 422 with its path; so is a repeated target, even with its members in another order."""
+    """An invalid field is 422 with its path. A target that is repeated is invalid, even with its members in another order."""
     status, error = await create_panel(api, SPEC | change)
     assert (status, [cause["field"] for cause in error["details"]["causes"]]) == (422, [field])
     if field == "spec.targets[1]":

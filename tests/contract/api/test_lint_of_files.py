@@ -12,11 +12,13 @@ from tests.servers.git import GitServer
 
 from dashwright.common.messaging.memory import MemoryBroker
 
+#: A lint rule that the dashboards of these tests break.
 RULE = "uneditable-dashboard"
 
 
 @pytest.fixture
 async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
+    """Yield the calls about the files of the repository ``team``."""
     async with Calls(broker, "team") as calls:
         yield calls
 

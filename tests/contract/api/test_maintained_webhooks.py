@@ -27,6 +27,7 @@ TOKEN = "token-of-the-host"
 
 @pytest.fixture
 async def host(tmp_path: Path) -> AsyncIterator[GitHost]:
+    """Start a git host without repositories."""
     root = tmp_path / "host"
     root.mkdir()
     async with git_host.serving(root, token=TOKEN) as serving:
@@ -35,6 +36,7 @@ async def host(tmp_path: Path) -> AsyncIterator[GitHost]:
 
 @pytest.fixture
 def work_tree(host: GitHost) -> WorkTree:
+    """Create the repository ``team/boards`` with one dashboard on the host, and return its work tree."""
     work_tree = host.create_repository("team/boards")
     work_tree.commit({"load.json": DASHBOARD})
     return work_tree
@@ -61,6 +63,7 @@ def repository(**block: Any) -> dict[str, Any]:
 
 
 async def create_repository(api: Api, host: GitHost) -> None:
+    """Create the repository ``boards``, whose files are in ``team/boards`` on the host."""
     status, body = await api("POST", REPOSITORIES, repository(url=host.url("team/boards"), token=TOKEN))
     assert status == 201, body
 
@@ -86,6 +89,7 @@ async def make_hooks_due(api: Api) -> None:
 
 
 async def list_jobs(api: Api, action: str) -> list[dict[str, Any]]:
+    """Return the jobs of the repository ``boards`` with an action."""
     _, body = await api("GET", f"{REPOSITORIES}/boards/jobs")
     return [job for job in body["items"] if job["spec"]["action"] == action]
 
@@ -103,7 +107,7 @@ async def wait_for_job(api: Api, action: str) -> dict[str, Any]:
 
 
 async def fail(_: web.Request) -> web.Response:
-    """Return the response of a failing API."""
+    """Respond to a request as a failing API."""
     return web.Response(status=500)
 
 
@@ -217,6 +221,7 @@ async def test_deleting_a_hook_is_retried_for_a_day(api: Api, worker: JobsWorker
     await create_repository(api, host)
     await worker.hooks.refresh()
     assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
+    # As if the first attempt had been more than a day ago.
     await api.sql("update hook_to_remove set since = since - interval '25 hours'")
 
     host.api_fault = fail
@@ -258,6 +263,7 @@ async def test_a_rejected_hook_is_retried_later(
     assert ("right to webhooks" in advice) == (status in (403, 404))
     host.api_fault = None
     await make_hooks_due(api)
+    # Forgets the rate limit of the host.
     await api.sql("delete from git_host_share")
     await worker.hooks.refresh()
     hook_status = await webhook_status(api)
@@ -304,6 +310,7 @@ async def test_a_hook_of_another_repository_is_not_changed(api: Api, worker: Job
     host.repositories["team/others"].hooks[number] = dict(foreign_hook)
     await change_repository(api, url=host.url("team/others"))
     await worker.hooks.refresh()
+    # The worker created a second webhook instead.
     assert host.repositories["team/others"].hooks[number] == foreign_hook
     assert len(host.repositories["team/others"].hooks) == 2
 
@@ -322,6 +329,7 @@ async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(
     await create_repository(api, host)
 
     async def delete_first(request: web.Request) -> None:
+        """Delete the repository before the host creates its webhook."""
         if request.method == "POST":
             assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
 

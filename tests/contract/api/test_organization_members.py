@@ -9,6 +9,7 @@ from tests.contract.api.conftest import Api, StartApi
 
 from dashwright.common.identity import Role
 
+#: Members of the JSON of the first user that have the same value in every test.
 MEMBER = {
     "orgId": 1,
     "userId": 1,
@@ -27,6 +28,7 @@ LAST_ROLE = (400, {"message": "Cannot change role so that there is no organizati
 
 
 async def user_id_of(api: Api, login: str) -> int:
+    """Return the id of the user with a login."""
     user_id: int = await api.sql("""select id from "user" where login = $1""", login)
     return user_id
 

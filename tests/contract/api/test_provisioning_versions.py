@@ -18,8 +18,11 @@ from dashwright.common.messaging.rpc import RpcServer
 
 OTHER_VERSIONS: Final = ("v1", "v1beta1")
 TEAM: Final = "repositories/team"
+#: Sync options of repositories that are not synced automatically.
 SYNC_OPTIONS: Final = {"enabled": False, "target": "folder", "intervalSeconds": 0}
+#: Spec of a sync job.
 SYNC: Final = {"action": "sync", "repository": "team", "sync": {}}
+#: Paths that are read. ``job`` and ``uid`` are replaced by those of a job of the repository ``team``.
 READ_PATHS: Final = (
     *("repositories", TEAM, f"{TEAM}/status", f"{TEAM}/resources", f"{TEAM}/files", f"{TEAM}/files/a.json", f"{TEAM}/jobs"),
     *("jobs", "jobs/{job}", "jobs/{job}/status", f"{TEAM}/jobs/{{uid}}", "settings", "stats", "repositories/boards/revisions"),
@@ -29,6 +32,7 @@ READ_PATHS: Final = (
 
 
 def address(version: str, path: str) -> str:
+    """Return a path of the namespace in a version of the group."""
     return f"/apis/{REPOSITORY.api_version(version)}/namespaces/default/{path}"
 
 

@@ -40,12 +40,14 @@ class GatewayWithSources:
 
 
 def query(ref_id: str, uid: str, **fields: Any) -> dict[str, Any]:
+    """Return a query of a data source."""
     return {"refId": ref_id, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up", "instant": True, **fields}
 
 
 def value_of(result: Any) -> float:
-    number: float = result["frames"][0]["data"]["values"][1][0]
-    return number
+    """Return the first value of a result."""
+    value: float = result["frames"][0]["data"]["values"][1][0]
+    return value
 
 
 @dataclass
@@ -61,6 +63,7 @@ class CountingHandler:
 
 @pytest.fixture
 async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[GatewayWithSources]:
+    """Start a gateway with three data sources at one fake server, and an expressions worker."""
     server = FakeServer(CountingHandler())
     async with server.server:
         other_org_id = await api.organization("other")
@@ -125,6 +128,7 @@ async def test_no_cache_bypasses_the_cache(gateway: GatewayWithSources) -> None:
     """A request with ``Cache-Control: no-cache`` is not served from the cache."""
 
     async def value(**headers: str) -> Any:
+        """Query the data source ``a``. Return the value, which counts the requests to the server, and whether it was cached."""
         body = {"from": "1000000", "to": "2000000", "queries": [query("A", "a")]}
         status, response = await gateway.api("POST", "/api/ds/query?explain=true", body, headers=headers)
         assert status == 200
@@ -147,6 +151,7 @@ async def test_an_evaluation_queries_the_data_sources_of_its_organization(gatewa
         path = f"{EVALUATIONS}/{namespace}/evaluations/{created['metadata']['name']}"
 
         async def is_ended(path: str = path, credentials: dict[str, Any] = credentials) -> bool:
+            """Return whether the evaluation at a path has ended. The defaults bind the values of this round of the loop."""
             return (await gateway.api("GET", path, **credentials))[1]["status"]["state"] in ("success", "error")
 
         await wait_until(is_ended)
@@ -168,6 +173,7 @@ async def test_evaluations_need_permission_for_all_data_sources(gateway: Gateway
 
 async def test_too_many_single_grants_are_rejected(gateway: GatewayWithSources) -> None:
     """A caller with more single grants than a message can contain is rejected and advised to use one grant."""
+    # A message contains at most 1,000 single grants.
     caller_with_many_grants = await gateway.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{index}") for index in range(1001)))
     status, body = await gateway.api("POST", "/api/ds/query", {"queries": []}, auth=caller_with_many_grants)
     assert status == 403

@@ -18,6 +18,7 @@ from dashwright.common.settings import load
 from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+#: A part of every message about a rate limit.
 PAUSE_MESSAGE = "requests a pause"
 
 
@@ -32,6 +33,7 @@ async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp
 
 
 async def create_repository(api: Api, server: GitServer) -> None:
+    """Create a repository on the server and declare it in the gateway."""
     server.create_repository("team.git").commit({"a.json": json.dumps({"uid": "a", "title": "A"})})
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 600}
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": {"url": server.url("team.git"), "branch": "main"}}
@@ -39,6 +41,8 @@ async def create_repository(api: Api, server: GitServer) -> None:
 
 
 def limit_requests(server: GitServer, seconds: int) -> None:
+    """Let the server refuse every request with ``Retry-After``."""
+
     async def refusal(_: web.Request) -> web.StreamResponse:
         return web.Response(status=429, headers={"Retry-After": str(seconds)})
 

@@ -13,6 +13,7 @@ TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 async def list_objects(api: Api, path: str, auth: str = ADMIN) -> list[dict[str, Any]]:
+    """Return the objects of a collection."""
     status, response = await api("GET", path, auth=auth)
     assert status == 200, response
     items: list[dict[str, Any]] = response["items"]

@@ -16,6 +16,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.jobs_worker.calls.files import FileCalls
 
 NEW_DASHBOARD = {"uid": "n", "title": "N", "panels": []}
+#: A change of each method, by its name.
 CHANGES: dict[str, dict[str, Any]] = {
     "create": {"method": "create", "path": "deep/new/n.json", "content": NEW_DASHBOARD},
     "update": {"method": "update", "path": "a.json", "content": {"uid": "a", "title": "A2", "panels": []}},
@@ -27,22 +28,26 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
+    """Yield the calls about the files of the repository ``team``."""
     async with Calls(broker, "team") as calls:
         yield calls
 
 
 @pytest.fixture
 async def team(git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
+    """Return a synced repository over git."""
     return await synced_team("git", TREE, git_api, git_server, tmp_path / "team")
 
 
 @pytest.fixture
 def work_tree(team: Team) -> WorkTree:
+    """Return the work tree from which other users push."""
     assert team.work_tree is not None
     return team.work_tree
 
 
 async def fail_after_push(*_: Any) -> None:
+    """Fail instead of storing the objects of a pushed change, like a worker that ends."""
     raise Unavailable("the worker ends here")
 
 

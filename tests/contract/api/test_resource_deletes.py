@@ -15,6 +15,7 @@ IN_FOLDER_F: Final = {"grafana.app/folder": "f"}
 
 
 async def object_names(api: Api, path: str = DASHBOARDS) -> list[str]:
+    """Return the names of the objects of a collection."""
     return [item["metadata"]["name"] for item in (await api("GET", path))[1]["items"]]
 
 
@@ -130,6 +131,7 @@ async def test_selected_objects_are_deleted(api: Api, query: str, remaining: lis
     assert (status, response["status"]) == (200, "Success")
     assert await object_names(api) == remaining
     deleted_count = 3 - len(remaining)
+    # Each deleted object adds a change and an audit event, and no generation.
     added = [new - old for new, old in zip(await count_rows(api), before, strict=True)]
     assert added == [deleted_count, 0, deleted_count]
     assert await api.sql("select count(*) from trash") == deleted_count
@@ -195,12 +197,12 @@ async def test_deleting_a_collection_needs_permission_for_each_object(api: Api) 
     If the caller may only read an object, the whole request is refused, and the error names the object.
     """
     auth = await api.person("vic", Role.VIEWER)
-    user_number = await number_of(api, "vic")
+    user_id = await number_of(api, "vic")
     for name in ("mine", "shown", "hidden"):
         await create_object(api, dashboard(name), FOLDERS)
         await create_object(api, dashboard(f"in-{name}", annotations={"grafana.app/folder": name}))
-    await allow(api, "folders/mine", {"userId": user_number, "permission": 2})
-    await allow(api, "folders/shown", {"userId": user_number, "permission": 1})
+    await allow(api, "folders/mine", {"userId": user_id, "permission": 2})
+    await allow(api, "folders/shown", {"userId": user_id, "permission": 1})
     await allow(api, "folders/hidden", {"role": "Admin", "permission": 4})
     status, response = await api("DELETE", DASHBOARDS, auth=auth)
     assert (status, '"in-shown"' in response["message"]) == (403, True)
@@ -211,6 +213,7 @@ async def test_deleting_a_collection_needs_permission_for_each_object(api: Api) 
 
 
 def repository(api: Api) -> Any:
+    """Return a local repository."""
     sync = {"enabled": True, "target": "folder"}
     return {
         "metadata": {"name": "r"},

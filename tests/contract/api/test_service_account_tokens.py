@@ -14,6 +14,7 @@ from dashwright.common.identity import Role
 from .conftest import Api, StartApi
 from .test_service_accounts import ACCOUNTS, NOT_FOUND, typed_error
 
+# Message, message id and status of errors, as ``typed_error`` returns them.
 NAME_IN_USE = ("service account token with given name already exists in the organization", "serviceaccounts.ErrTokenAlreadyExists", 400)
 BAD_LIFETIME = ("invalid SecondsToLive value", "serviceaccounts.ErrInvalidInput", 400)
 DAY = 86_400
@@ -22,6 +23,7 @@ _DAY_LIMIT_MESSAGE = "A token must expire within 3600 days on this server; give 
 
 @pytest.fixture
 async def account(api: Api) -> int:
+    """Create a service account and return its id."""
     return await api.account("robot", Role.EDITOR)
 
 
@@ -191,6 +193,7 @@ async def test_an_unknown_account_has_no_tokens(api: Api) -> None:
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("foreign", auth=admin)
     assert (await api("POST", f"{ACCOUNTS}/{foreign}/tokens", {"name": "t"}, auth=admin))[0] == 200
+    # An unknown account, a user, and an account of another organization.
     for number in (9999, 1, foreign):
         path = f"{ACCOUNTS}/{number}/tokens"
         assert await api("GET", path) == (200, [])
@@ -250,6 +253,7 @@ async def test_the_secret_of_a_token_is_returned_once(api: Api, account: int) ->
         delete_response = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{token}")
     rows = await api.sql("select coalesce(jsonb_agg(e), '[]')::text from audit_event e")
     keys = await api.sql("select coalesce(jsonb_agg(k), '[]')::text from api_key k")
+    # A token has a prefix, a secret and a checksum.
     secret = text.split("_")[1]
     all_outputs = repr([logs, responses, repeated, delete_response, rows, keys])
     assert "token.create" in all_outputs

@@ -29,6 +29,7 @@ def child_processes() -> set[int]:
 
 @pytest.fixture
 async def evaluation_client(tmp_path: Path, database: Database) -> AsyncIterator[EvaluationClient]:
+    """Start a gateway and a worker with SQL expressions, yield a client, and check that the worker's process ends."""
     settings = load(http_port=0, data_dir=tmp_path, secret_key="of tests only", features="sqlExpression", sql_slots=1)
     broker = MemoryBroker()
     before = child_processes()

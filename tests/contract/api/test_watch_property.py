@@ -25,12 +25,12 @@ NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES: Final = [f"d{number}" for number in range(30)]
 TEAMS: Final = ["", "a", "b"]
 FOLDER_NAMES: Final = ["", "f1", "f2"]
+#: Objects of one sync: more than a gateway reads in one batch.
 OBJECTS_OF_A_SYNC: Final = 700
-"""Objects of one sync: more than a gateway reads in one batch."""
-
+#: Rounds of each writer.
 ROUNDS: Final = 30
+#: Status of an endpoint that cannot write in time, because the machine is busy.
 BUSY: Final = 503
-"""Status of an endpoint that cannot write in time, because the machine is busy."""
 
 
 class SharedObjects:
@@ -50,6 +50,7 @@ class SharedObjects:
             yield connection
 
     def random_write(self) -> resources.Write:
+        """Return a write of a random dashboard with a random title, team and folder."""
         team, folder, title = self.random.choice(TEAMS), self.random.choice(FOLDER_NAMES), self.random.choice(("one", "two", "three"))
         return make_write(DASHBOARD, self.random.choice(NAMES), title, team, folder)
 
@@ -59,6 +60,7 @@ class SharedObjects:
 
 
 def make_write(kind: Kind, name: str, title: str, team: str = "", folder: str = "") -> resources.Write:
+    """Return a write of an object in the preferred version of its kind."""
     spec, labels = orjson.dumps({"title": title}).decode(), {"team": team} if team else {}
     annotations = {"grafana.app/folder": folder} if folder else {}
     return resources.Write(kind, name, spec, kind.version, extract=Extract(title), labels=labels, annotations=annotations)
@@ -125,10 +127,15 @@ class Follower:
     kind: Kind
     path: str
     selectors: dict[str, str]
+    #: Seed of the random choices of this client.
     number: int
+    #: Version of the last event. 0 is before any event: the next watch starts with the present objects.
     position: int = 0
+    #: Selected objects at the position, by name.
     objects: dict[str, Any] = field(default_factory=dict)
+    #: Former positions, with their objects.
     history: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    #: Number of bookmarks at which the objects equalled those of the store.
     check_count: int = 0
 
     def __post_init__(self) -> None:
@@ -138,6 +145,7 @@ class Follower:
         """Watch, stop and continue until writing has ended and a bookmark confirms that all changes were sent."""
         while True:
             is_last = self.shared.has_writing_ended
+            # Sometimes the client resumes at a former position, as after a restart from a backup.
             if self.history and not is_last and self.random.random() < 0.2:
                 version, objects = self.random.choice(self.history)
                 self.position, self.objects = version, dict(objects)
@@ -186,10 +194,12 @@ class Follower:
         """Apply one event; return whether initial objects may still be sent."""
         event_type, item = event["type"], event["object"]
         name = item["metadata"]["name"]
-        if is_initial and event_type == "ADDED" and name not in self.objects and (not self.objects or name > max(self.objects)):
+        follows_in_order = not self.objects or name > max(self.objects)
+        if is_initial and event_type == "ADDED" and follows_in_order:
             self.objects[name] = item
             return True
         assert version > self.position, f"{self} received {event_type} {name} at {version}"
+        # Jobs have no stored history. A watch that resumes may repeat or omit the ADDED event of a job.
         if self.kind is not JOB:
             assert (name in self.objects) is (event_type != "ADDED"), f"{self} received {event_type} {name} at {version}"
         self.position = version

@@ -34,6 +34,7 @@ async def test_a_delivery_is_accepted_once(api: Api) -> None:
     await create_hooked_repository(api)
     responses = await asyncio.gather(*(deliver(api) for _ in range(5)))
     assert {status for status, _ in responses} <= {200, 202}
+    # The job ends, so that a delivery that was not detected would create another job.
     async with api.database.transaction() as connection:
         await connection.execute("update job set state = 'success', finished_at = now() where repository = 'boards'")
     assert (await deliver(api))[1]["message"] == "delivery was received before"
@@ -82,6 +83,7 @@ async def test_the_body_of_a_delivery_that_cannot_be_verified_is_not_read(api: A
     sent_bytes = 0
 
     async def send_endlessly() -> Any:
+        """Yield 40 MiB, which no server would read into its buffers."""
         nonlocal sent_bytes
         while sent_bytes < 40 << 20:
             sent_bytes += 1 << 16
@@ -104,6 +106,7 @@ async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     is_almost_sent, may_end = asyncio.Event(), asyncio.Event()
 
     async def chunks() -> Any:
+        """Yield the large body in chunks of 1 MiB, but hold its last byte back until the test permits it."""
         for offset in range(0, len(large_body) - 1, 1 << 20):
             yield large_body[offset : min(offset + (1 << 20), len(large_body) - 1)]
         is_almost_sent.set()
@@ -113,6 +116,7 @@ async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "slow", "X-Hub-Signature-256": signature(SECRET, large_body)}
 
     async def send_slowly() -> int:
+        """Send the large body and return the status."""
         async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=chunks(), headers=headers) as response:
             return response.status
 
@@ -201,6 +205,7 @@ async def test_many_deliveries_leave_connections_to_requests(api: Api, database_
     connection = await asyncpg.connect(database_url)
     waiting_locks = "select count(*) from pg_locks where relation = 'job'::regclass and not granted"
     async with connection.transaction():
+        # Each delivery creates a job, so that the lock stops all deliveries.
         await connection.execute("lock table job in access exclusive mode")
         pushes = [asyncio.create_task(deliver(api, {**PUSH, "after": f"{number:040x}"})) for number in range(1, 11)]
         await wait_until(lambda: connection.fetchval(f"{waiting_locks} having count(*) >= 2"))

@@ -13,8 +13,8 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 JOBS = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
 
-_PATIENCE = 20.0
-_LONGEST_LINE = 16 * 1024 * 1024
+_EVENT_TIMEOUT_SECONDS = 20.0
+_MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 
 class OpenWatch:
@@ -25,8 +25,8 @@ class OpenWatch:
 
     async def event(self) -> Any:
         """Return the next event; None at the end."""
-        async with asyncio.timeout(_PATIENCE):
-            line = await self.response.content.readline(max_line_length=_LONGEST_LINE)
+        async with asyncio.timeout(_EVENT_TIMEOUT_SECONDS):
+            line = await self.response.content.readline(max_line_length=_MAX_EVENT_BYTES)
         assert not line or line.endswith(b"\n"), "the connection broke off within an event"
         return orjson.loads(line) if line else None
 
@@ -55,6 +55,7 @@ async def watching(
 
 
 def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> dict[str, Any]:
+    """Return a dashboard in a folder, with labels."""
     annotations = {"grafana.app/folder": folder} if folder else {}
     return {"metadata": {"name": name, "labels": labels, "annotations": annotations}, "spec": {"title": title}}
 

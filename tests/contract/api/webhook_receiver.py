@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook
 
+# The example of the Standard Webhooks specification.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
@@ -23,6 +24,7 @@ class ReceivedRequest:
 
     @property
     def id(self) -> str:
+        """The id of the message, which is the same for each attempt to deliver it."""
         return self.headers["webhook-id"]
 
     @property
@@ -37,6 +39,7 @@ ResponseFunction = Callable[[ReceivedRequest], Awaitable[web.StreamResponse]]
 
 
 async def accept(_: ReceivedRequest) -> web.StreamResponse:
+    """Respond with 204 to every request."""
     return web.Response(status=204)
 
 
@@ -65,6 +68,7 @@ class WebhookReceiver:
             return await self._queue.get()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Record a request and respond to it."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         received = ReceivedRequest(request.path, headers, await request.read())
         self.received.append(received)

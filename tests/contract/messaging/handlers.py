@@ -8,7 +8,7 @@ from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery
 
 _TIMEOUT_SECONDS = 20
-#: A time in 2026, in Unix seconds. The half second shows whether times are rounded.
+#: A time in 2026, in Unix seconds.
 _EPOCH = 1_790_000_000.5
 
 
