@@ -16,8 +16,8 @@ async def create_annotation(api: Api, text: str = "Deployed", **members: Any) ->
     """Create an annotation and return its id."""
     status, body = await api("POST", PATH, {"text": text, **members})
     assert (status, body["message"]) == (200, "Annotation added"), body
-    annotation_id: int = body["id"]
-    return annotation_id
+    note_id: int = body["id"]
+    return note_id
 
 
 async def list_texts(api: Api, query: str = "", **options: Any) -> list[str]:
@@ -27,9 +27,9 @@ async def list_texts(api: Api, query: str = "", **options: Any) -> list[str]:
     return [annotation["text"] for annotation in body]
 
 
-async def read_annotation(api: Api, annotation_id: int) -> Any:
+async def read_annotation(api: Api, note_id: int) -> Any:
     """Return the annotation with an id."""
-    status, body = await api("GET", f"{PATH}/{annotation_id}")
+    status, body = await api("GET", f"{PATH}/{note_id}")
     assert status == 200, body
     return body
 
@@ -45,10 +45,10 @@ async def test_an_annotation_is_created_read_and_deleted(api: Api) -> None:
     data = '{"dashboardUID":"abc","panelId":7,"time":1000,"timeEnd":2000,"tags":[" a ","b","a",""],"text":"T","data":{"n":1.10}}'
     status, body = await api("POST", PATH, data=data)
     assert (status, body["message"]) == (200, "Annotation added")
-    annotation_id = body["id"]
-    annotation = await read_annotation(api, annotation_id)
+    note_id = body["id"]
+    annotation = await read_annotation(api, note_id)
     assert annotation == {
-        "id": annotation_id,
+        "id": note_id,
         "alertId": 0,
         "alertName": "",
         "dashboardId": dashboard["id"],
@@ -71,9 +71,9 @@ async def test_an_annotation_is_created_read_and_deleted(api: Api) -> None:
     assert await api("GET", PATH) == (200, [annotation])
     async with api.session.get(PATH, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
         assert '"data":{"n":1.10}' in await response.text()
-    assert await api("DELETE", f"{PATH}/{annotation_id}") == (200, {"message": "Annotation deleted"})
+    assert await api("DELETE", f"{PATH}/{note_id}") == (200, {"message": "Annotation deleted"})
     for method, body in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
-        assert await api(method, f"{PATH}/{annotation_id}", body) == NOT_FOUND
+        assert await api(method, f"{PATH}/{note_id}", body) == NOT_FOUND
         assert await api(method, f"{PATH}/None", body) == (400, {"message": "annotationId is invalid"})
 
 
@@ -129,7 +129,7 @@ async def test_the_times_of_a_span_are_ordered(api: Api, times: Any, span: tuple
         "unknown uid",
         "unknown id",
         "NUL in the text",
-        "annotation_id as text",
+        "note_id as text",
         "fractional time",
         "list as data",
     ],
@@ -156,7 +156,7 @@ async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
 
 
 async def test_annotations_are_found_by_each_filter(api: Api) -> None:
-    """Annotations are listed newest first. A filter with an invalid annotation_id is ignored, and a time span needs both ends."""
+    """Annotations are listed newest first. A filter with an invalid note_id is ignored, and a time span needs both ends."""
     dashboard = await save_dashboard(api, "abc", "A")
     await create_annotation(api, "old", time=1000, timeEnd=2000, tags=["a"])
     await create_annotation(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
@@ -199,12 +199,12 @@ async def test_tags_are_counted(api: Api) -> None:
 
 async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
     """A PUT replaces text and tags, and a PATCH the given fields; times and data are kept if absent. A PATCH ignores an empty text."""
-    annotation_id = await create_annotation(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
-    assert await api("PATCH", f"{PATH}/{annotation_id}", {"text": "", "timeEnd": 3000, "tags": None}) == (
+    note_id = await create_annotation(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
+    assert await api("PATCH", f"{PATH}/{note_id}", {"text": "", "timeEnd": 3000, "tags": None}) == (
         200,
         {"message": "Annotation patched"},
     )
-    annotation = await read_annotation(api, annotation_id)
+    annotation = await read_annotation(api, note_id)
     assert (annotation["text"], annotation["tags"], annotation["time"], annotation["timeEnd"], annotation["data"]) == (
         "T",
         ["a"],
@@ -212,24 +212,22 @@ async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
         3000,
         {"k": 1},
     )
-    assert await api("PATCH", f"{PATH}/{annotation_id}", {"text": "U", "tags": [], "data": {}}) == (200, {"message": "Annotation patched"})
-    annotation = await read_annotation(api, annotation_id)
+    assert await api("PATCH", f"{PATH}/{note_id}", {"text": "U", "tags": [], "data": {}}) == (200, {"message": "Annotation patched"})
+    annotation = await read_annotation(api, note_id)
     assert (annotation["text"], annotation["tags"], annotation["data"]) == ("U", [], {})
-    assert await api("PUT", f"{PATH}/{annotation_id}", {"text": "V", "time": 5000, "tags": ["z"]}) == (
+    assert await api("PUT", f"{PATH}/{note_id}", {"text": "V", "time": 5000, "tags": ["z"]}) == (
         200,
         {"message": "Annotation updated"},
     )
-    annotation = await read_annotation(api, annotation_id)
+    annotation = await read_annotation(api, note_id)
     assert (annotation["text"], annotation["tags"], annotation["time"], annotation["timeEnd"]) == ("V", ["z"], 3000, 5000)
     assert annotation["updated"] >= annotation["created"]
-    assert await api("PUT", f"{PATH}/{annotation_id}", {}) == (200, {"message": "Annotation updated"})
-    annotation = await read_annotation(api, annotation_id)
+    assert await api("PUT", f"{PATH}/{note_id}", {}) == (200, {"message": "Annotation updated"})
+    annotation = await read_annotation(api, note_id)
     assert (annotation["text"], annotation["tags"], annotation["time"]) == ("", [], 3000)
     too_many = {"tags": [str(n) for n in range(101)]}
     for method in ("PUT", "PATCH"):
-        assert await api(method, f"{PATH}/{annotation_id}", too_many) == refusal(
-            "Failed to update annotation", "there are more than 100 tags"
-        )
+        assert await api(method, f"{PATH}/{note_id}", too_many) == refusal("Failed to update annotation", "there are more than 100 tags")
 
 
 @pytest.mark.parametrize(
@@ -291,9 +289,9 @@ async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None
         assert await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "abc", "panelId": 1}) == deleted
     assert await list_texts(api) == ["4", "3", "2"]
     assert await api("POST", f"{PATH}/mass-delete", {"dashboardId": dashboard["id"], "panelId": 2}) == deleted
-    annotation_id = (await api("GET", f"{PATH}?dashboardUID=other"))[1][0]["id"]
-    assert await api("POST", f"{PATH}/mass-delete", {"annotationId": annotation_id}) == deleted
-    assert await api("POST", f"{PATH}/mass-delete", {"annotationId": annotation_id}) == NOT_FOUND
+    note_id = (await api("GET", f"{PATH}?dashboardUID=other"))[1][0]["id"]
+    assert await api("POST", f"{PATH}/mass-delete", {"annotationId": note_id}) == deleted
+    assert await api("POST", f"{PATH}/mass-delete", {"annotationId": note_id}) == NOT_FOUND
     assert await list_texts(api) == ["4"]
     statement = "select string_agg(object || details::text, ' ' order by id) from audit_event where details ? 'count'"
     assert await api.sql(statement) == 'dashboard:abc{"count": 1, "panel": 1} dashboard:abc{"count": 1, "panel": 2}'
@@ -306,8 +304,8 @@ async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
     auth = await api.person("ed", Role.EDITOR)
     assert (await api("POST", PATH, {"text": "of the organization"}, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/abc"))[0] == 200
-    annotation_id = await api.sql("""select id from "user" where login = 'ed'""")
-    assert (await api("DELETE", f"/api/admin/users/{annotation_id}"))[0] == 200
+    note_id = await api.sql("""select id from "user" where login = 'ed'""")
+    assert (await api("DELETE", f"/api/admin/users/{note_id}"))[0] == 200
     _, body = await api("GET", PATH)
     assert [(annotation["text"], annotation["userId"], annotation["login"]) for annotation in body] == [("of the organization", 0, "")]
 
@@ -315,25 +313,25 @@ async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
 async def test_annotations_belong_to_one_organization(api: Api) -> None:
     """Annotations and dashboards of another organization are not found."""
     await save_dashboard(api, "abc", "A")
-    annotation_id = await create_annotation(api, dashboardUID="abc")
+    note_id = await create_annotation(api, dashboardUID="abc")
     admin_of_other_org = await api.person("abroad", Role.ADMIN, org_id=await api.organization("Other"))
     assert await list_texts(api, auth=admin_of_other_org) == []
     for method, body in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
-        assert await api(method, f"{PATH}/{annotation_id}", body, auth=admin_of_other_org) == NOT_FOUND
+        assert await api(method, f"{PATH}/{note_id}", body, auth=admin_of_other_org) == NOT_FOUND
     assert (await api("POST", PATH, {"text": "x", "dashboardUID": "abc"}, auth=admin_of_other_org))[0] == 400
     assert await api("GET", f"{PATH}/tags", auth=admin_of_other_org) == (200, {"result": {"tags": []}})
 
 
-async def permitted_verbs(api: Api, auth: str, annotation_id: int, dashboard_members: Any) -> str:
+async def permitted_verbs(api: Api, auth: str, note_id: int, dashboard_members: Any) -> str:
     """Return the permitted verbs of a caller on an annotation as first letters: read, list, create, write."""
-    read = (await api("GET", f"{PATH}/{annotation_id}", auth=auth))[0]
-    text = (await read_annotation(api, annotation_id))["text"]
+    read = (await api("GET", f"{PATH}/{note_id}", auth=auth))[0]
+    text = (await read_annotation(api, note_id))["text"]
     status, body = await api("GET", PATH, auth=auth)
     is_listed = status == 200 and text in [annotation["text"] for annotation in body]
     create = (await api("POST", PATH, {"text": "mine", **dashboard_members}, auth=auth))[0]
     write = {
-        (await api("PUT", f"{PATH}/{annotation_id}", {"text": text}, auth=auth))[0],
-        (await api("PATCH", f"{PATH}/{annotation_id}", {"text": text}, auth=auth))[0],
+        (await api("PUT", f"{PATH}/{note_id}", {"text": text}, auth=auth))[0],
+        (await api("PATCH", f"{PATH}/{note_id}", {"text": text}, auth=auth))[0],
     }
     assert {read, create, *write} <= {200, 403}
     assert len(write) == 1
@@ -373,9 +371,7 @@ async def test_permissions_are_those_of_the_dashboard(
     dashboards: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
     numbers = [await create_annotation(api, f"note {index}", **members) for index, members in enumerate(dashboards)]
     auth = await api.person("anna", role, *([grant] if grant else []))
-    assert [
-        await permitted_verbs(api, auth, annotation_id, members) for annotation_id, members in zip(numbers, dashboards, strict=True)
-    ] == [
+    assert [await permitted_verbs(api, auth, note_id, members) for note_id, members in zip(numbers, dashboards, strict=True)] == [
         organization_verbs,
         root_verbs,
         folder_verbs,
@@ -386,18 +382,18 @@ async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) 
     """An Editor whom a dashboard's rules exclude neither counts nor deletes its annotations."""
     await save_dashboard(api, "closed", "Closed")
     assert (await api("POST", "/api/dashboards/uid/closed/permissions", {"items": []}))[0] == 200
-    annotation_id = await create_annotation(api, dashboardUID="closed", panelId=1, tags=["secret"])
+    note_id = await create_annotation(api, dashboardUID="closed", panelId=1, tags=["secret"])
     auth = await api.person("ed", Role.EDITOR)
     assert await list_texts(api, "dashboardUID=closed", auth=auth) == []
     assert await api("GET", f"{PATH}/tags", auth=auth) == (200, {"result": {"tags": []}})
     for method, path, body in (
-        ("GET", f"/{annotation_id}", None),
-        ("DELETE", f"/{annotation_id}", None),
+        ("GET", f"/{note_id}", None),
+        ("DELETE", f"/{note_id}", None),
         ("POST", "/mass-delete", {"dashboardUID": "closed", "panelId": 1}),
-        ("POST", "/mass-delete", {"annotationId": annotation_id}),
+        ("POST", "/mass-delete", {"annotationId": note_id}),
     ):
         assert (await api(method, PATH + path, body, auth=auth))[0] == 403
-    assert (await read_annotation(api, annotation_id))["tags"] == ["secret"]
+    assert (await read_annotation(api, note_id))["tags"] == ["secret"]
 
 
 async def test_a_rule_on_a_dashboard_allows_reading_its_annotations(api: Api) -> None:

@@ -20,6 +20,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 
+#: A collection of the resource API, whose namespace tests replace.
 NAMESPACE = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dashboards"
 QUERY = "/api/ds/query"
 TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
@@ -35,6 +36,7 @@ class RunningGateway:
         self._invalidations = invalidations
 
     async def wait_for(self, subject: str) -> None:
+        """Wait until a cached identity, such as ``key:5``, is invalidated."""
         async with asyncio.timeout(10):
             while await self._invalidations.get() != subject:
                 pass
@@ -46,11 +48,13 @@ class RunningGateway:
         await self.wait_for(payload)
 
     async def get(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
+        """Return the status and the body of a response."""
         sent_headers = headers if authorization is None else {"Authorization": authorization, **headers}
         async with self._session.get(path, headers=sent_headers) as response:
             return response.status, await response.json()
 
     async def change(self, authorization: str, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """Send a request with a body. Return the status and the body of the response."""
         async with self._session.request(method, path, headers={"Authorization": authorization}, json=body) as response:
             return response.status, await response.json()
 
@@ -98,6 +102,7 @@ async def start_gateway(database: Database, tmp_path: Path, monkeypatch: pytest.
 
 
 async def sql(database: Database, statement: str, *values: object) -> None:
+    """Execute a statement."""
     async with database.connection() as connection:
         await connection.execute(statement, *values)
 
@@ -158,9 +163,13 @@ class Change:
     method: str
     path: str
     body: Any
+    #: Authorization of the caller whose access changes.
     caller: str
+    #: Path that the caller requests.
     requested_path: str
+    #: Statuses of the responses to the caller before and after the change.
     responses: tuple[int, int]
+    #: Headers of the caller's requests.
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -222,6 +231,7 @@ async def test_a_change_at_one_gateway_applies_at_the_other(start_gateway: Start
 
 
 def _role_in_organization_2(change: Change) -> str:
+    """Return anna's role before the change: Admin, unless the change promotes her to this role."""
     return "Editor" if change.body == {"role": "Admin"} else "Admin"
 
 

@@ -25,6 +25,7 @@ from dashwright.jobs_worker.notifications import sender
 
 pytestmark = pytest.mark.usefixtures("no_delays")
 
+#: The members of a body that set the secret of a webhook.
 SECURE = {"webhookSecret": {"create": SECRET}}
 LOOPBACK = "127.0.0.0/8"
 
@@ -59,6 +60,7 @@ async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp
 
 @pytest.fixture
 async def client(api: Api) -> BatchClient:
+    """Return a client of batches."""
     return BatchClient(api)
 
 
@@ -68,6 +70,7 @@ def spec_with_receiver(receiver: WebhookReceiver, **spec: Any) -> dict[str, Any]
 
 
 async def create_batch(client: BatchClient, name: str, spec: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Create a batch whose webhook has the secret of the receiver, and return it."""
     status, created = await client.api("POST", BATCHES, {"metadata": {"name": name}, "spec": spec, "secure": SECURE, **members})
     assert status == 201, created
     batch: dict[str, Any] = created
@@ -123,6 +126,7 @@ async def test_a_failing_receiver_gets_the_same_event_again(
     respond = respond_with(500, 404)
 
     async def fail_at_first(request: ReceivedRequest) -> web.StreamResponse:
+        """Fail twice, and hold the third request until the test has read the status."""
         if len(receiver.received) == 3:
             await failed.wait()
         return await respond(request)

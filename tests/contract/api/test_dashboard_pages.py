@@ -24,9 +24,11 @@ TARGETS = [{"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_valu
 
 
 def panel(id_: int, x: int, y: int, title: str, **members: Any) -> dict[str, Any]:
+    """Return a panel at a position, half as wide as a page."""
     return {"id": id_, "type": "stat", "title": title, "gridPos": {"x": x, "y": y, "w": 12, "h": 4}, "targets": TARGETS, **members}
 
 
+#: A dashboard with each part of a page: a repeated panel, a collapsed row, four variables and three links.
 DASHBOARD = {
     "uid": "shown",
     "title": "Shown",
@@ -92,6 +94,7 @@ class _Page(HTMLParser):
             self.text += data
 
     def elements_named(self, tag: str) -> list[dict[str, str]]:
+        """Return the attributes of the elements with a tag."""
         return [attributes for name, attributes in self.elements if name == tag]
 
 
@@ -106,6 +109,7 @@ async def drawing_api(api: Api, broker: MemoryBroker, database: Database) -> Asy
 
 
 async def save_dashboard(api: Api, dashboard: dict[str, Any]) -> None:
+    """Save a dashboard."""
     status, body = await api("POST", "/api/dashboards/db", {"dashboard": dashboard})
     assert status == 200, body
 
@@ -122,6 +126,7 @@ async def open_page(api: Api, path: str, auth: str = ADMIN, status: int = 200) -
         digests = {f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts}
         permitted = re.search(rf"{kind}-src ([^;]*)", policy)
         assert set(permitted[1].split() if permitted else ()) == digests, policy
+    # No source outside of this server, and no inline code without a hash.
     assert not re.search("unsafe|http|data:|[*]", policy), policy
     for tag, attributes in page.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "style"], (tag, attributes)
@@ -166,7 +171,7 @@ async def test_descriptions_can_be_opened(drawing_api: Api) -> None:
 async def test_panels_beyond_a_page_are_on_the_next_one(drawing_api: Api) -> None:
     """A page links to the next one, with the parameters of its URL, and panels of each page have pages of their own."""
     await save_dashboard(
-        drawing_api, {"uid": "large", "title": "Large", "panels": [panel(index + 1, 0, index * 4, f"P{index + 1}") for index in range(503)]}
+        drawing_api, {"uid": "large", "title": "Large", "panels": [panel(id_, 0, id_ * 4, f"P{id_}") for id_ in range(1, 504)]}
     )
     first = await open_page(drawing_api, "/d/large?from=now-2h")
     assert len(first.elements_named("img")) == 500

@@ -20,6 +20,7 @@ MANAGED = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
 
 @pytest.fixture
 async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
+    """Yield the calls about the files of the repository ``team``."""
     async with Calls(broker, "team") as calls:
         yield calls
 
@@ -154,6 +155,7 @@ async def test_an_invalid_file_has_errors(git_api: Api, tmp_path: Path, calls: C
 async def test_invalid_paths_are_rejected(
     git_api: Api, tmp_path: Path, calls: Calls, path: str, error: type[Exception], reason: str
 ) -> None:
+    """A path that is missing, unsupported, hidden, unsafe or a symbolic link is rejected with the reason."""
     folder = await make_local_repository(git_api, tmp_path)
     (folder / "link.json").symlink_to("/etc/hostname")
     with pytest.raises(error, match=reason):
@@ -161,6 +163,7 @@ async def test_invalid_paths_are_rejected(
 
 
 async def test_a_local_repository_has_no_refs(git_api: Api, tmp_path: Path, calls: Calls) -> None:
+    """A ref of a local repository is rejected with advice."""
     await make_local_repository(git_api, tmp_path)
     for call in (calls.files(ref="main"), calls.file("a.json", "main")):
         with pytest.raises(BadRequest, match="local repository does not support ref: leave it out"):
@@ -168,6 +171,7 @@ async def test_a_local_repository_has_no_refs(git_api: Api, tmp_path: Path, call
 
 
 async def test_a_failing_host_is_an_error(git_api: Api, git_server: GitServer, calls: Calls) -> None:
+    """A host that refuses the token makes the repository unhealthy, with the reason."""
     git_server.create_repository("team.git").commit({"a.json": "{}"})
     await create_repository(git_api, git_server)
     git_server.token = "since changed"
@@ -181,6 +185,7 @@ async def test_a_damaged_mirror_is_rebuilt(git_api: Api, git_server: GitServer, 
     await create_repository(git_api, git_server)
     before = await calls.file("a.json")
     blob = before.wrapper.hash or ""
+    # Git stores an object in a file whose path is its hash.
     (deleted_object,) = (tmp_path / "data").rglob(f"{blob[:2]}/{blob[2:]}")
     deleted_object.unlink()
     assert (await calls.file("a.json")).wrapper.resource.file == before.wrapper.resource.file

@@ -32,6 +32,7 @@ async def test_failed_logins_are_audited_without_filling_the_audit(start_api: St
     The text of an unknown login is not kept, because it may be a password.
     """
     api = await start_api(login_attempts=3)
+    # The first and the third failure of ``admin`` are recorded, and the first one of the unknown login.
     for login in ["admin"] * 6 + ["typed-my-password"] * 2:
         await api("GET", "/api/org", auth=basic(login, "wrong"))
     await api.stop()

@@ -227,6 +227,7 @@ async def test_roles_decide_on_elements(api: Api) -> None:
 async def test_each_change_of_an_element_is_audited(api: Api) -> None:
     """Each change is one audit event. A write without effect makes neither an event nor a version."""
     await create_element(api, "p1", "CPU")
+    # The second request has an old version, and changes nothing.
     for _ in range(2):
         await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 1})
     _, body = await api("PATCH", f"{PATH}/p1", {"name": "Load", "model": MODEL, "version": 2})

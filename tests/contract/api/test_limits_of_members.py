@@ -13,6 +13,7 @@ MANAGED_BY = "grafana.app/managedBy"
 
 
 def dashboard(name: str, **metadata: Any) -> dict[str, Any]:
+    """Return a dashboard with metadata."""
     return {"metadata": {"name": name, **metadata}, "spec": {"title": name}}
 
 

@@ -84,6 +84,7 @@ async def test_every_operation_of_a_group_is_in_its_document(api: Api) -> None:
     """A document has exactly the operations that have a route."""
     _, index = await api("GET", "/openapi/v3")
     roots = tuple(f"/{path}/" for path in index["paths"])
+    # A route ends in ``{path:rest}`` where its description has ``{path}``.
     served = {(route.method, route.path.replace(":rest}", "}")) for route in api.routes if route.path.startswith(roots)}
     described: set[tuple[str, str]] = set()
     for path in index["paths"]:

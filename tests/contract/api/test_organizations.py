@@ -8,6 +8,7 @@ from tests.contract.api.conftest import ADMIN, Api, StartApi
 from dashwright.common.identity import Role
 
 EMPTY_ADDRESS = {"address1": "", "address2": "", "city": "", "zipCode": "", "state": "", "country": ""}
+#: Beginning of the message of a request without permission, before the missing permissions.
 DENIED = "You'll need additional permissions to perform this action. Permissions needed: "
 
 
@@ -37,15 +38,15 @@ async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
     """Creating an organization returns its id and makes its creator an Admin, without changing the creator's current organization."""
     status, created = await api("POST", "/api/orgs", {"name": "New Org."})
     assert (status, created) == (200, {"message": "Organization created", "orgId": created["orgId"]})
-    number = created["orgId"]
-    expected = (200, {"id": number, "name": "New Org.", "address": EMPTY_ADDRESS})
-    assert await api("GET", f"/api/orgs/{number}") == expected
+    org_id = created["orgId"]
+    expected = (200, {"id": org_id, "name": "New Org.", "address": EMPTY_ADDRESS})
+    assert await api("GET", f"/api/orgs/{org_id}") == expected
     assert await api("GET", "/api/orgs/name/New%20Org%2E") == expected
-    memberships = [{"orgId": 1, "name": "Main Org.", "role": "Admin"}, {"orgId": number, "name": "New Org.", "role": "Admin"}]
+    memberships = [{"orgId": 1, "name": "Main Org.", "role": "Admin"}, {"orgId": org_id, "name": "New Org.", "role": "Admin"}]
     assert await api("GET", "/api/user/orgs") == (200, memberships)
     assert (await api("GET", "/api/org"))[1]["id"] == 1
-    assert await api("DELETE", f"/api/orgs/{number}") == (200, {"message": "Organization deleted"})
-    assert await api("GET", f"/api/orgs/{number}") == (404, {"message": "Organization not found"})
+    assert await api("DELETE", f"/api/orgs/{org_id}") == (200, {"message": "Organization deleted"})
+    assert await api("GET", f"/api/orgs/{org_id}") == (404, {"message": "Organization not found"})
 
 
 @pytest.mark.parametrize("name", ["unknown", "main org.", "a%2Fb", "%C3%BC"])
@@ -56,18 +57,18 @@ async def test_an_unknown_name_is_not_found(api: Api, name: str) -> None:
 
 async def test_a_name_with_a_slash_is_found(api: Api) -> None:
     """The path is split before it is decoded, so a name may contain a slash."""
-    number = await api.organization("a/b")
-    assert (await api("GET", "/api/orgs/name/a%2Fb"))[1]["id"] == number
+    org_id = await api.organization("a/b")
+    assert (await api("GET", "/api/orgs/name/a%2Fb"))[1]["id"] == org_id
 
 
 async def test_names_are_unique(api: Api) -> None:
     """Creating an organization with an existing name is 409, and renaming one to an existing name is 400."""
-    number = await api.organization("Two")
+    org_id = await api.organization("Two")
     assert await api("POST", "/api/orgs", {"name": "Two"}) == (409, {"message": "Organization name taken"})
     assert await api("POST", "/api/orgs", {"name": " Two "}) == (409, {"message": "Organization name taken"})
     for path in ("/api/org", "/api/orgs/1"):
         assert await api("PUT", path, {"name": "Two"}) == (400, {"message": "Organization name taken"})
-    assert await api("PUT", f"/api/orgs/{number}", {"name": "Two"}) == (200, {"message": "Organization updated"})
+    assert await api("PUT", f"/api/orgs/{org_id}", {"name": "Two"}) == (200, {"message": "Organization updated"})
     assert (await api("POST", "/api/orgs", {"name": "TWO"}))[0] == 200
 
 
@@ -104,38 +105,38 @@ async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None
 
 async def test_a_current_organization_cannot_be_deleted(api: Api) -> None:
     """The caller's organization and the one that the header selects cannot be deleted."""
-    number = await api.organization("Two")
-    await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "admin", "role": "Admin"})
+    org_id = await api.organization("Two")
+    await api("POST", f"/api/orgs/{org_id}/users", {"loginOrEmail": "admin", "role": "Admin"})
     refusal = (400, {"message": "Cannot delete your active organization"})
     assert await api("DELETE", "/api/orgs/1") == refusal
-    assert await api("DELETE", f"/api/orgs/{number}", headers={"X-Grafana-Org-Id": str(number)}) == refusal
-    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+    assert await api("DELETE", f"/api/orgs/{org_id}", headers={"X-Grafana-Org-Id": str(org_id)}) == refusal
+    assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
 
 
-@pytest.mark.parametrize("number", ["9999", "-9999", "0", "9223372036854775807"])
-async def test_an_unknown_organization_is_not_found(api: Api, number: str) -> None:
+@pytest.mark.parametrize("org_id", ["9999", "-9999", "0", "9223372036854775807"])
+async def test_an_unknown_organization_is_not_found(api: Api, org_id: str) -> None:
     """For a server admin an unknown organization is 404 to read, delete or change, and 500 to rename, as in Grafana."""
-    assert await api("GET", f"/api/orgs/{number}") == (404, {"message": "Organization not found"})
-    assert await api("GET", f"/api/orgs/{number}/users") == (404, {"message": "Organization not found"})
-    assert await api("GET", f"/api/orgs/{number}/users/search") == (404, {"message": "Organization not found"})
-    assert await api("DELETE", f"/api/orgs/{number}") == (404, {"message": "Failed to delete organization. ID not found"})
-    assert await api("PUT", f"/api/orgs/{number}", {"name": "X"}) == (500, {"message": "Failed to update organization"})
-    assert await api("PUT", f"/api/orgs/{number}/address", {}) == (404, {"message": "Organization not found"})
+    assert await api("GET", f"/api/orgs/{org_id}") == (404, {"message": "Organization not found"})
+    assert await api("GET", f"/api/orgs/{org_id}/users") == (404, {"message": "Organization not found"})
+    assert await api("GET", f"/api/orgs/{org_id}/users/search") == (404, {"message": "Organization not found"})
+    assert await api("DELETE", f"/api/orgs/{org_id}") == (404, {"message": "Failed to delete organization. ID not found"})
+    assert await api("PUT", f"/api/orgs/{org_id}", {"name": "X"}) == (500, {"message": "Failed to update organization"})
+    assert await api("PUT", f"/api/orgs/{org_id}/address", {}) == (404, {"message": "Organization not found"})
 
 
-@pytest.mark.parametrize("number", ["unknown", "1.0", "9223372036854775808", "1_0", "%D9%A1", "1%20"])
-async def test_an_organizations_number_is_an_integer(api: Api, number: str) -> None:
+@pytest.mark.parametrize("org_id", ["unknown", "1.0", "9223372036854775808", "1_0", "%D9%A1", "1%20"])
+async def test_an_organizations_number_is_an_integer(api: Api, org_id: str) -> None:
     """An id that is not an integer is refused before permissions are checked."""
     viewer = await api.person("vera", Role.VIEWER)
     for auth in (ADMIN, viewer):
         for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/users"), ("PATCH", "/users/1")):
-            assert await api(method, f"/api/orgs/{number}{path}", auth=auth) == (400, {"message": "orgId is invalid"})
+            assert await api(method, f"/api/orgs/{org_id}{path}", auth=auth) == (400, {"message": "orgId is invalid"})
 
 
 async def test_other_organizations_are_not_revealed(api: Api) -> None:
     """An Admin receives the same 403 for existing and unknown organizations; a server admin receives 404."""
     org_admin = await api.person("boss", Role.ADMIN)
-    number = await api.organization("Secret")
+    org_id = await api.organization("Secret")
     for method, path, body in (
         ("GET", "", None),
         ("PUT", "", {"name": "X"}),
@@ -146,7 +147,7 @@ async def test_other_organizations_are_not_revealed(api: Api) -> None:
         ("PATCH", "/users/1", {"role": "Viewer"}),
         ("DELETE", "/users/1", None),
     ):
-        status, error = await api(method, f"/api/orgs/{number}{path}", body, auth=org_admin)
+        status, error = await api(method, f"/api/orgs/{org_id}{path}", body, auth=org_admin)
         status_of_unknown, error_of_unknown = await api(method, f"/api/orgs/9999{path}", body, auth=org_admin)
         assert (status, status_of_unknown, error["message"]) == (403, 403, error_of_unknown["message"]), (method, path)
     assert (await api("GET", "/api/orgs/1", auth=org_admin))[0] == 200
@@ -156,13 +157,13 @@ async def test_other_organizations_are_not_revealed(api: Api) -> None:
 
 async def test_an_admin_of_another_organization_sees_that_one(api: Api) -> None:
     """The permissions of the caller in the organization of the path count, not those in the caller's current one."""
-    number = await api.organization("Two")
+    org_id = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)
-    await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})
-    assert (await api("GET", f"/api/orgs/{number}", auth=anna))[1]["name"] == "Two"
-    assert await api("PUT", f"/api/orgs/{number}", {"name": "Zwei"}, auth=anna) == (200, {"message": "Organization updated"})
+    await api("POST", f"/api/orgs/{org_id}/users", {"loginOrEmail": "anna", "role": "Admin"})
+    assert (await api("GET", f"/api/orgs/{org_id}", auth=anna))[1]["name"] == "Two"
+    assert await api("PUT", f"/api/orgs/{org_id}", {"name": "Zwei"}, auth=anna) == (200, {"message": "Organization updated"})
     assert (await api("GET", "/api/orgs/1", auth=anna))[0] == 403
-    assert (await api("DELETE", f"/api/orgs/{number}", auth=anna))[0] == 403
+    assert (await api("DELETE", f"/api/orgs/{org_id}", auth=anna))[0] == 403
 
 
 async def test_an_organization_beyond_the_quota_is_not_created(start_api: StartApi) -> None:
@@ -177,26 +178,26 @@ async def test_an_organization_beyond_the_quota_is_not_created(start_api: StartA
 
 async def test_deleting_an_organization_deletes_its_service_accounts(api: Api) -> None:
     """The service accounts of a deleted organization are deleted; its users are kept, and act in their first organization."""
-    number = await api.organization("Two")
+    org_id = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)
-    await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})
-    await api("POST", f"/api/user/using/{number}", auth=anna)
-    await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', $1, true)""", number)
-    assert (await api("GET", "/api/org", auth=anna))[1]["id"] == number
-    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+    await api("POST", f"/api/orgs/{org_id}/users", {"loginOrEmail": "anna", "role": "Admin"})
+    await api("POST", f"/api/user/using/{org_id}", auth=anna)
+    await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', $1, true)""", org_id)
+    assert (await api("GET", "/api/org", auth=anna))[1]["id"] == org_id
+    assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
     assert (await api("GET", "/api/org", auth=anna))[1]["id"] == 1
     assert await api.sql("""select count(*) from "user" where is_service_account""") == 0
-    assert await api.sql("select count(*) from org_user where org_id = $1", number) == 0
+    assert await api.sql("select count(*) from org_user where org_id = $1", org_id) == 0
 
 
 async def test_every_change_of_an_organization_is_audited(api: Api) -> None:
     """The audit events of an organization have actor and object, in order; a refused change is not recorded as successful."""
-    number = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
-    await api("PUT", f"/api/orgs/{number}", {"name": "Zwei"})
-    await api("PUT", f"/api/orgs/{number}", {"name": "Main Org."})
-    await api("PUT", f"/api/orgs/{number}/address", {"city": "C"})
-    await api("DELETE", f"/api/orgs/{number}")
+    org_id = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
+    await api("PUT", f"/api/orgs/{org_id}", {"name": "Zwei"})
+    await api("PUT", f"/api/orgs/{org_id}", {"name": "Main Org."})
+    await api("PUT", f"/api/orgs/{org_id}/address", {"city": "C"})
+    await api("DELETE", f"/api/orgs/{org_id}")
     async with api.database.connection() as connection:
         rows = await connection.fetch("select actor, action, object from audit_event where outcome = 'ok' order by id")
     expected = ("org.create", "org.update", "org.address.update", "org.delete")
-    assert [tuple(row) for row in rows] == [("user:1", action, f"org:{number}") for action in expected]
+    assert [tuple(row) for row in rows] == [("user:1", action, f"org:{org_id}") for action in expected]

@@ -10,9 +10,12 @@ from .conftest import StartApi
 
 pytestmark = pytest.mark.faults
 
+#: Rules by which the browser resolves host names.
 HOST_RULES = "MAP dash.corp 127.0.0.1, MAP apps.dash.corp 127.0.0.1, MAP evil.example 127.0.0.1"
+#: A page whose form is a JSON object in plain text, which browsers send to other sites without a preflight request.
 FORM = """<form method=post enctype="text/plain" action="{victim}/api/orgs">
 <input name='{{"name":"forged","x":"' value='"}}'></form><script>document.forms[0].submit()</script>"""
+#: A script that creates an organization.
 CREATE = (
     "fetch('/api/orgs', {{method: 'POST', headers: {{'Content-Type': 'application/json'{more_headers}}}, "
     'body: \'{{"name": "{name}"}}\'}})'

@@ -16,6 +16,7 @@ def repository(name: str, **source: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"title": name, "workflows": [], "sync": sync, **block}}
 
 
+#: The files of a repository on a git host.
 HOST = {"url": "https://git.example.org/team/boards", "branch": "main", "path": "deploy/boards"}
 
 

@@ -38,8 +38,8 @@ async def create_folder_editor(api: Api, name: str, login: str) -> str:
     """Create a folder, and return credentials of a new user without a role who may edit its contents. Other users cannot see it."""
     assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
     auth = await api.person(login, Role.NONE)
-    number = await api.sql("""select id from "user" where login = $1""", login)
-    body = {"permissions": [{"userId": number, "permission": "Edit"}]}
+    user_id = await api.sql("""select id from "user" where login = $1""", login)
+    body = {"permissions": [{"userId": user_id, "permission": "Edit"}]}
     assert (await api("POST", f"/api/access-control/folders/{name}", body))[0] == 200
     return auth
 

@@ -86,7 +86,7 @@ async def test_quarantined_files_are_listed(git_api: Api, git_server: GitServer)
     await create_repository(git_api, git_server)
     await run_sync(git_api)
     second_commit = work_tree.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{", "same.json": dashboard("b", "Same")})
-    since = 0
+    first_since = 0
     for incremental in (True, False):
         job_status = await run_sync(git_api, incremental=incremental)
         assert (job_status["state"], job_status["message"], len(job_status["errors"])) == ("error", "completed with errors", 3)
@@ -100,8 +100,8 @@ async def test_quarantined_files_are_listed(git_api: Api, git_server: GitServer)
         assert "hash" not in quarantined["same.json"]
         assert quarantined["same.json"]["message"] == "duplicate resource name: b, same.json and b.json"
         assert {item["name"]: item["title"] for item in listing["items"] if item["resource"] == "dashboards"} == {"a": "A", "b": "B2"}
-        assert quarantined["a.json"]["since"] == (since or quarantined["a.json"]["since"])
-        since = quarantined["a.json"]["since"]
+        assert quarantined["a.json"]["since"] == (first_since or quarantined["a.json"]["since"])
+        first_since = quarantined["a.json"]["since"]
     work_tree.commit({"a.json": dashboard("a", "A3"), "odd#.json": None, "b.json": None})
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")

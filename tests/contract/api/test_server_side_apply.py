@@ -19,7 +19,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 async def apply(
     api: Api, spec: Any, manager: str = "a", query: str = "", path: str = f"{DASHBOARDS}/d", **metadata: Any
 ) -> tuple[int, Any]:
-    """Apply a part of an object."""
+    """Apply a part of an object. Return the status and the body."""
     config: dict[str, Any] = {"metadata": metadata} | ({} if spec is None else {"spec": spec})
     return await send_apply(api, json.dumps(config), manager, query, path)
 
@@ -27,11 +27,13 @@ async def apply(
 async def send_apply(
     api: Api, text: str, manager: str = "a", query: str = "", path: str = f"{DASHBOARDS}/d", **options: Any
 ) -> tuple[int, Any]:
+    """Apply the text of a configuration. Return the status and the body."""
     headers = {"Content-Type": "application/apply-patch+yaml"}
     return await api("PATCH", f"{path}?fieldManager={manager}{query}", headers=headers, data=text, **options)
 
 
 async def count_rows(api: Api) -> list[int]:
+    """Return the numbers of changes, generations and audit events."""
     return [await api.sql(f"select count(*) from {table}") for table in ("change", "resource_history", "audit_event")]
 
 
@@ -142,7 +144,7 @@ async def test_fields_without_owner_belong_to_before_first_apply(api: Api) -> No
 
 
 async def test_kubectl_may_switch_to_server_side_apply(api: Api) -> None:
-    """Unchanged fields of its client-side apply do not conflict for kubectl; for other managers they do."""
+    """Fields of kubectl's last client-side apply do not conflict for kubectl itself, and they do for other managers."""
     config = json.dumps({"metadata": {"name": "d"}, "spec": {"title": "T"}})
     body = {"metadata": {"name": "d", "annotations": {LAST_APPLIED: config}}, "spec": {"title": "T", "refresh": "1m"}}
     await api("POST", f"{DASHBOARDS}?fieldManager=kubectl-client-side-apply", body)
