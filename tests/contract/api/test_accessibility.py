@@ -19,7 +19,9 @@ from dashwright.expressions.main import ExpressionsWorker
 
 pytestmark = pytest.mark.faults
 
+#: Checksum of the package axe-core, as in npm's lock files.
 _INTEGRITY: Final = "sha512-Xm7bpRXnDSX2YE2YFfBk2FnF0ep6tmG7xPh8iHee8MIcrgq762Nkce856dYtJYLkuIoYZvGfTs/PbZhideTcEg=="
+#: A query of random data.
 _TARGET: Final = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "random_walk"}
 _VARIABLE: Final = {"name": "host", "label": "Host", "type": "custom", "query": "a,b", "multi": True, "includeAll": True}
 #: The violations of the page, with the first elements that each concerns.
@@ -42,11 +44,13 @@ _PAGES: Final = {
 
 
 def _panel(id_: int, kind: str, title: str, **members: Any) -> dict[str, Any]:
+    """Return a panel with a query of random data, in the left or right half of the page."""
     grid = {"x": 12 * (id_ % 2), "y": 4 * id_, "w": 12, "h": 4}
     return {"id": id_, "type": kind, "title": title, "gridPos": grid, "targets": [_TARGET], **members}
 
 
 def _dashboard(title: str, *panels: dict[str, Any]) -> dict[str, Any]:
+    """Return a dashboard with these panels, a collapsed row, a link and two variables."""
     row = {**_panel(9, "row", "Details"), "collapsed": True, "panels": [_panel(10, "gauge", "Load")]}
     links = [{"type": "link", "title": "Runbook", "url": "https://example.com/"}]
     lists = {"templating": {"list": [_VARIABLE, {"name": "filter", "type": "textbox"}]}, "links": links, "tags": ["shop"]}

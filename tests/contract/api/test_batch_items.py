@@ -19,6 +19,7 @@ LINES: Final = {"Content-Type": "application/x-ndjson"}
 
 
 def lines(items: Iterable[Any]) -> bytes:
+    """Return items as lines of JSON."""
     return b"".join(json.dumps(item).encode() + b"\n" for item in items)
 
 
@@ -35,15 +36,18 @@ async def submit_items(
 
 
 async def create_batch(api: Api, **spec: Any) -> None:
+    """Create the batch ``b``."""
     status, created = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": spec})
     assert status == 201, created
 
 
 def statuses(verdicts: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the statuses of verdicts."""
     return [verdict["status"] for verdict in verdicts]
 
 
 async def stored_ids(api: Api) -> list[str]:
+    """Return the ids of the stored items, in the order of their indexes."""
     async with api.database.connection() as connection:
         return [row["id"] for row in await connection.fetch("select id from batch_item order by index")]
 
@@ -234,6 +238,7 @@ async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> No
     is_closed = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
+        """Yield items, close the batch once they are stored, and yield one more item."""
         # 500 items are one transaction, which is committed before the next item arrives.
         yield lines(evaluation(value) for value in range(500))
         async with asyncio.timeout(30):

@@ -16,12 +16,13 @@ PATH = "/api/datasources"
 
 
 class FakeWorker:
-    """A worker that responds by uid and records the requests."""
+    """A worker that finds the data source ``good`` healthy and all others unhealthy, and records the requests."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[QueryContext, object]] = []
 
     async def respond(self, request: Request) -> Reply:
+        """Record a request and return the health of its data source."""
         uid = orjson.loads(request.body)["uid"]
         self.requests.append((QueryContext.from_headers(request.headers), orjson.loads(request.body)))
         if uid == "good":
@@ -31,6 +32,7 @@ class FakeWorker:
 
 @pytest.fixture
 async def worker(broker: MemoryBroker) -> AsyncIterator[FakeWorker]:
+    """Start a fake worker for the queue of queries."""
     worker = FakeWorker()
     server = RpcServer(broker, broker.topology.query, worker.respond, SIGNER, prefetch=4)
     await server.start()
@@ -39,10 +41,11 @@ async def worker(broker: MemoryBroker) -> AsyncIterator[FakeWorker]:
 
 
 async def create_source(api: Api, uid: str) -> int:
+    """Create a data source whose name is its uid, and return its id."""
     status, body = await api("POST", PATH, {"name": uid, "type": "prometheus", "uid": uid})
     assert status == 200, body
-    number: int = body["id"]
-    return number
+    source_id: int = body["id"]
+    return source_id
 
 
 async def test_the_workers_response_is_passed_on(api: Api, worker: FakeWorker) -> None:
@@ -61,12 +64,12 @@ async def test_the_workers_response_is_passed_on(api: Api, worker: FakeWorker) -
 
 async def test_a_check_requires_the_right_to_query(api: Api, worker: FakeWorker) -> None:
     """A check without the right to query is refused. An unknown data source is reported without a call to the worker."""
-    number = await create_source(api, "good")
+    source_id = await create_source(api, "good")
     viewer = await api.person("vic", Role.VIEWER)
     other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
     assert (await api("GET", f"{PATH}/uid/good/health", auth=viewer))[0] == 200
     assert worker.requests[0][0].readable == frozenset()
-    for path in ("uid/good", str(number), "uid/none", "9007"):
+    for path in ("uid/good", str(source_id), "uid/none", "9007"):
         assert (await api("GET", f"{PATH}/{path}/health", auth=other))[0] == 403
     for path in ("uid/none", "9007"):
         assert await api("GET", f"{PATH}/{path}/health") == (404, {"message": "Data source not found"})

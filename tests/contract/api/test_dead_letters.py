@@ -28,12 +28,13 @@ WaitForLetters = Callable[..., Awaitable[list[Any]]]
 
 @pytest.fixture(autouse=True)
 def handled_deliveries(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    """Count the dead letters that gateways have stored in this test."""
     return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture
 def wait_for_letters(api: Api, handled_deliveries: HandledDeliveries) -> WaitForLetters:
-    """Return a function that returns the letters after ``count`` have arrived."""
+    """Return a function that returns the letters of the default namespace once ``count`` letters in all were stored."""
 
     async def read(count: int = 1) -> list[Any]:
         await handled_deliveries.reach(count)
@@ -147,6 +148,7 @@ async def test_selected_letters_are_replayed_and_discarded(api: Api, publish: Su
     """A selector chooses the letters of a replay. Letters that cannot be replayed are counted as skipped and remain dead."""
     for number in range(3):
         await publish(message_id=f"m-{number}")
+    # One byte more than a letter keeps.
     await publish(b"x" * (2 * 1024 * 1024 + 1), message_id="large")
     await wait_for_letters(4)
     large_letters = [letter for letter in await letters(api) if letter["spec"]["truncated"]]

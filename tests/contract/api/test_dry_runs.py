@@ -124,6 +124,7 @@ async def test_a_dry_run_of_a_sync_job_needs_syncs_to_be_enabled(api: Api, path:
 
 
 async def create_team_repository(api: Api, *, enabled: bool) -> None:
+    """Create the local repository ``team``, whose syncs may be disabled."""
     await repositories.make_local_repository(api, "team", api.data, "write", enabled=enabled)
 
 

@@ -13,6 +13,7 @@ TEAM = f"{REPOSITORIES}/team"
 
 
 async def dry_run_sync(api: Api, **options: Any) -> dict[str, Any]:
+    """Request the dry run of a sync and return its plan."""
     query = {"dryRun": "All", **options.pop("query", {})}
     status, body = await api("POST", f"{TEAM}/sync", params=query, **options)
     assert (status, body["kind"], body["metadata"]) == (200, "SyncPlan", {}), body
@@ -20,6 +21,7 @@ async def dry_run_sync(api: Api, **options: Any) -> dict[str, Any]:
 
 
 def planned_changes(dry_run: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return action, name and path of each planned change."""
     return [(item["action"], item["name"], item["path"]) for item in dry_run["items"]]
 
 
@@ -29,6 +31,7 @@ async def test_a_sync_makes_the_changes_of_its_dry_run(git_api: Api, git_server:
     first = work_tree.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "c.json": dashboard("c", "C")})
     await create_repository(git_api, git_server)
     dry_run = await dry_run_sync(git_api)
+    # Three dashboards, and the folders of the repository and of ``deep``.
     assert (dry_run["ref"], dry_run.get("base"), len(dry_run["items"])) == (first, None, 5)
     await run_sync(git_api)
     second = work_tree.commit({"a.json": dashboard("a", "A2"), "deep/b.json": None, "c.json": "{", "d.json": dashboard("d", "D")})

@@ -8,6 +8,7 @@ DASHBOARDS: Final = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dash
 
 
 def dashboard(title: str = "T", **spec: Any) -> dict[str, Any]:
+    """Return the body of the dashboard ``d``."""
     return {"metadata": {"name": "d"}, "spec": {"title": title, **spec}}
 
 

@@ -8,6 +8,7 @@ from tests.contract.api.conftest import Api
 
 from dashwright.common.identity import Role
 
+#: Names of columns and of members of other routes, with values that the tests would notice.
 UNDECLARED_FIELDS: dict[str, Any] = {
     "id": 4711,
     "uid": "smuggled",
@@ -27,6 +28,7 @@ UNDECLARED_FIELDS: dict[str, Any] = {
     "lastSeenAt": "2001-01-01T00:00:00Z",
     "permissions": [{"action": "orgs:create", "scope": "*"}],
 }
+#: Method and path of a route, a valid body, and the columns of the account that it may change.
 ROUTES: list[tuple[str, str, dict[str, Any], set[str]]] = [
     ("PUT", "/api/user", {"login": "anna"}, set()),
     ("PUT", "/api/users/{anna}", {"login": "anna"}, set()),
@@ -52,10 +54,10 @@ from "user" u join org_user m on m.user_id = u.id join org o on o.id = m.org_id 
 async def test_undeclared_fields_are_not_written(api: Api, method: str, path: str, body: dict[str, Any], changed_columns: set[str]) -> None:
     """Fields of a body that a route does not declare change neither the account nor its membership, organization or grants."""
     anna = await api.person("anna", Role.VIEWER)
-    number = await api.sql("""select id from "user" where login = 'anna'""")
+    user_id = await api.sql("""select id from "user" where login = 'anna'""")
     before = await read_state(api, changed_columns)
     options = {"auth": anna} if path.startswith("/api/user/") or path == "/api/user" else {}
-    status, response = await api(method, path.format(anna=number), {**UNDECLARED_FIELDS, **body}, **options)
+    status, response = await api(method, path.format(anna=user_id), {**UNDECLARED_FIELDS, **body}, **options)
     assert status == 200, response
     assert await read_state(api, changed_columns) == before
 

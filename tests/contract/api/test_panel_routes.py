@@ -25,10 +25,12 @@ from dashwright.expressions.sources import registry
 from dashwright.expressions.sources.source import Source
 
 CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
+#: A frame with two points: 1 at one second and 3 at two seconds.
 FRAME = {
     "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": {"h": "a"}}]},
     "data": {"values": [[1000, 2000], [1, 3]]},
 }
+#: A query of data that returns the frame.
 SOURCE = {
     "refId": "A",
     "datasource": {"type": "grafana-testdata-datasource"},
@@ -38,11 +40,13 @@ SOURCE = {
 
 
 def math(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
+    """Return a math expression."""
     return {"refId": ref_id, "type": "math", "expression": expression, **fields}
 
 
 @pytest.fixture
 async def session(tmp_path: Path, database: Database) -> AsyncIterator[aiohttp.ClientSession]:
+    """Start a gateway and an expressions worker with a limit of five targets, and yield an HTTP client of the gateway."""
     settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), query_targets=5, secret_key="of tests only")
     broker = MemoryBroker()
     await broker.start()
@@ -58,6 +62,7 @@ async def session(tmp_path: Path, database: Database) -> AsyncIterator[aiohttp.C
 
 
 async def post(session: aiohttp.ClientSession, path: str, body: Any) -> tuple[int, Any]:
+    """Send a request as the server admin. Return the status and the body of the response."""
     async with session.post(path, json=body, headers=CREDENTIALS) as response:
         return response.status, await response.json()
 
@@ -164,6 +169,7 @@ async def test_lenient_ignores_unlisted_fields(session: aiohttp.ClientSession) -
 
 async def test_an_explanation_describes_all_nodes(session: aiohttp.ClientSession) -> None:
     """An explanation has the order, inputs and outputs of all nodes, the series that unions dropped, and the times."""
+    # A second series with the label b.
     frames = [FRAME, json.loads(json.dumps(FRAME).replace('"a"', '"b"'))]
     queries = [
         math("C", "$A + $B"),
@@ -249,6 +255,7 @@ async def test_a_query_is_counted_once(session: aiohttp.ClientSession) -> None:
     """A query increments the metric once although gateway and worker share it in one process."""
 
     def query_count() -> float:
+        """Return how many successful queries were counted in this process."""
         return REGISTRY.get_sample_value("dashwright_queries_total", {"status": "200"}) or 0
 
     before = query_count()
@@ -256,6 +263,7 @@ async def test_a_query_is_counted_once(session: aiohttp.ClientSession) -> None:
     assert (status, query_count() - before) == (200, 1)
 
 
+#: A table of one visible query and one hidden query.
 TRANSFORMED_PANEL = {"type": "table", "targets": [SOURCE, {**SOURCE, "refId": "B", "hide": True}]}
 
 

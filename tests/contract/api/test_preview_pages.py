@@ -42,6 +42,7 @@ async def get_page(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, st
 
 
 def panel(id_: int, title: str, **members: Any) -> dict[str, Any]:
+    """Return a text panel in the left half of the page, below panels with smaller ids."""
     return {"id": id_, "type": "text", "title": title, "gridPos": {"x": 0, "y": id_, "w": 12, "h": 4}, **members}
 
 
@@ -134,6 +135,7 @@ async def test_panels_without_an_id_are_compared_by_title(api: Api, jobs_worker:
 async def test_a_preview_has_pages_of_changed_panels(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """A page shows 60 changed panels and links to the next page. Each page lists 500 moved panels and counts the others."""
     jobs_worker.touches = [touch("get", "t", "")]
+    # 130 panels have new titles and 501 are moved.
     before = [panel(number, f"P{number}") for number in range(1, 632)]
     after = [panel(number, f"Q{number}") for number in range(1, 131)]
     after += [panel(number, f"P{number}", gridPos={"x": 12, "y": number, "w": 12, "h": 4}) for number in range(131, 632)]
@@ -177,6 +179,7 @@ async def test_moved_file_links_to_its_new_path(api: Api, jobs_worker: FakeJobsW
     jobs_worker.moved_to = "new/ä.json"
     _, body, _ = await get_page(api, f"{PAGE}?ref=branch&page=2")
     assert '<a href="/preview/team/new/%C3%A4.json?ref=branch">new/ä.json</a>' in body
+    # The file at the new path has the same dashboard.
     jobs_worker.resource["dryRun"], jobs_worker.moved_to = stored, ""
     _, body, _ = await get_page(api, "/preview/team/new/%C3%A4.json?ref=branch")
     assert "moved from deep/a.json" in body
@@ -226,15 +229,15 @@ async def test_a_panel_of_a_file_is_drawn(api: Api, jobs_worker: FakeJobsWorker)
     assert (await get_page(api, address, viewer))[0] == 403
 
 
-@pytest.mark.parametrize(("ref", "reads"), [("c" * 40, 1), ("branch", 5)])
-async def test_pictures_at_one_commit_share_a_read(api: Api, jobs_worker: FakeJobsWorker, ref: str, reads: int) -> None:
+@pytest.mark.parametrize(("ref", "read_count"), [("c" * 40, 1), ("branch", 5)])
+async def test_pictures_at_one_commit_share_a_read(api: Api, jobs_worker: FakeJobsWorker, ref: str, read_count: int) -> None:
     """The worker reads a file at a commit once for all pictures of a page; a branch may have changed. Rights are checked each time."""
     jobs_worker.touches = [touch("get", "t", "")]
     jobs_worker.resource["file"]["spec"] = {"title": "T", "panels": [panel(number, "P") for number in range(1, 6)]}
     pictures = [f"/render{PAGE}?panelId={number}&format=svg&ref={ref}" for number in range(1, 6)]
     responses = await asyncio.gather(*(get_page(api, picture) for picture in pictures))
     assert [status for status, _, _ in responses] == [200] * 5
-    assert len(jobs_worker.requests) == reads
+    assert len(jobs_worker.requests) == read_count
     assert (await get_page(api, pictures[0], await api.person("stranger", Role.NONE)))[0] == 403
 
 

@@ -21,12 +21,14 @@ class FakeProber:
         self.probe_count = 0
 
     async def respond(self, request: Request) -> Reply:
+        """Count a probe and return that the repository is healthy."""
         self.probe_count += 1
         return Reply(body=HealthStatus(healthy=True, checked=int(time.time() * 1000)).to_json())
 
 
 @pytest.fixture
 async def prober(broker: MemoryBroker) -> AsyncIterator[FakeProber]:
+    """Start a fake jobs worker for the queue of probes."""
     prober = FakeProber()
     server = RpcServer(broker, broker.topology.probe, prober.respond, SIGNER, prefetch=8)
     await server.start()
@@ -35,7 +37,9 @@ async def prober(broker: MemoryBroker) -> AsyncIterator[FakeProber]:
 
 
 @pytest.mark.parametrize(
-    ("healthy", "ago", "expected_probes", "status"), [(True, 10, 0, 202), (True, 26, 1, 202), (False, 0, 0, 424), (False, 6, 1, 202)]
+    # The result and the age in seconds of the last probe, the number of new probes, and the status of the response.
+    ("healthy", "ago", "expected_probes", "status"),
+    [(True, 10, 0, 202), (True, 26, 1, 202), (False, 0, 0, 424), (False, 6, 1, 202)],
 )
 async def test_an_unhealthy_probe_expires_earlier(
     api: Api, prober: FakeProber, tmp_path: Path, healthy: bool, ago: int, expected_probes: int, status: int

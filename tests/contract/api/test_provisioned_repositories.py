@@ -18,21 +18,26 @@ from dashwright.common.secrets import SecretCipher
 
 TEAM: Final = f"{REPOSITORIES}/team"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
+#: Removes the manager, so that clients may change the repository.
 RELEASE_PATCH: Final = {"metadata": {"annotations": {MANAGED_BY: None}}}
+#: Makes files the manager of a repository that a request created.
 HAND_OVER_PATCH: Final = {"metadata": {"annotations": {MANAGED_BY: FROM_FILE}}}
 
 
 @pytest.fixture
 def files(api: Api) -> FileProvisioning:
+    """Return a directory of files and its provisioner, over the gateway of the test."""
     return FileProvisioning(api)
 
 
 async def repository_names(api: Api) -> list[str]:
+    """Return the names of all repositories."""
     _, body = await api("GET", REPOSITORIES)
     return [item["metadata"]["name"] for item in body["items"]]
 
 
 async def read_repository(api: Api, path: str = TEAM) -> dict[str, Any]:
+    """Return a repository."""
     status, body = await api("GET", path)
     assert status == 200, body
     result: dict[str, Any] = body
@@ -40,10 +45,12 @@ async def read_repository(api: Api, path: str = TEAM) -> dict[str, Any]:
 
 
 async def patch_repository(api: Api, change: Any, path: str = TEAM) -> tuple[int, Any]:
+    """Apply a merge patch to a repository. Return the status and the body."""
     return await api("PATCH", path, change, headers=MERGE)
 
 
 async def create_by_request(api: Api, *, annotations: dict[str, str] | None = None, title: str = "Team") -> dict[str, Any]:
+    """Create the repository ``team`` as a client does, and return it."""
     document = declaration(title=title)
     status, created = await api("POST", REPOSITORIES, document | {"metadata": {"name": "team", "annotations": annotations or {}}})
     assert status == 201, created
@@ -118,6 +125,7 @@ async def test_a_repository_that_is_declared_again_is_kept(api: Api, files: File
     files.write("team.yaml", declaration())
     await files.read()
     before = await read_repository(api)
+    # A delete would need two consecutive reads without the declaration.
     for _ in range(2):
         files.write("team.yaml")
         await files.read()
@@ -275,6 +283,7 @@ async def test_a_refused_change_keeps_the_repository(api: Api, files: FileProvis
     before = await read_repository(api)
     files.write("team.yaml", declaration(title=" "))
     ((_, fault),) = await faults_of_read(files)
+    # A repository that no file declares is deleted by the second read.
     await files.read(times=2)
     assert ("spec.title" in fault, await read_repository(api)) == (True, before)
 

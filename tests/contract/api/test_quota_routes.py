@@ -15,9 +15,12 @@ CURRENT_ORG_QUOTAS, ORG_1_QUOTAS, USER_1_QUOTAS, OWN_QUOTAS = (
     "/api/admin/users/1/quotas",
     "/api/user/quotas",
 )
+#: Default limits, as the setting has them.
 DEFAULTS = "org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10"
+#: The same limits of an organization, as the API has them, by target.
 LIMITS = {"org_user": 10, "dashboard": 100, "data_source": 10, "api_key": 10, "alert_rule": 100}
 UPDATED = (200, {"message": "Organization quota updated"})
+#: Message, message id and status of an error, as ``typed_error`` returns them.
 BAD_DATA = ("bad request data", "quota.bad-request", 400)
 
 
@@ -110,11 +113,11 @@ async def test_an_id_is_an_integer_of_64_bits(api: Api, identifier: str) -> None
         assert typed_error(await api("PUT", f"{path}/org_user", {"limit": 5})) == expected
 
 
-@pytest.mark.parametrize("number", [9999, 0, -1])
-async def test_unknown_owners_have_no_quotas(api: Api, number: int) -> None:
+@pytest.mark.parametrize("unknown_id", [9999, 0, -1])
+async def test_unknown_owners_have_no_quotas(api: Api, unknown_id: int) -> None:
     """An unknown organization or user has no defaults, and no limit is stored; a service account is not a user."""
     account = await api.account("robot")
-    for path in (f"/api/orgs/{number}/quotas", f"/api/admin/users/{number}/quotas", f"/api/admin/users/{account}/quotas"):
+    for path in (f"/api/orgs/{unknown_id}/quotas", f"/api/admin/users/{unknown_id}/quotas", f"/api/admin/users/{account}/quotas"):
         message = "Organization not found" if "orgs" in path else "user not found"
         assert await api("GET", path) == (404, {"message": message})
         assert await api("PUT", f"{path}/org_user", {"limit": 5}) == (404, {"message": message})
@@ -138,6 +141,7 @@ async def test_disabled_quotas_are_reported(start_api: StartApi) -> None:
     await api.token(await api.account("robot"), "t")
 
 
+#: Method and path of each route about quotas, and the action that it needs.
 CALLS = [
     ("GET", CURRENT_ORG_QUOTAS, "orgs.quotas:read"),
     ("GET", ORG_1_QUOTAS, "orgs.quotas:read"),
@@ -179,20 +183,20 @@ async def test_a_grant_counts_in_its_organization(api: Api) -> None:
     second_org_id = await api.organization("Two")
     caller = await api.person("local", Role.NONE, ("orgs.quotas:write", "org:id:1"))
     global_caller = await api.person("global", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
-    unknown = await api.person("unknown", Role.NONE, ("orgs:invalid", "*"))
+    caller_with_unknown_action = await api.person("unknown", Role.NONE, ("orgs:invalid", "*"))
     path = f"/api/orgs/{second_org_id}/quotas/org_user"
     assert (await api("PUT", f"{ORG_1_QUOTAS}/org_user", {"limit": 20}, auth=caller)) == UPDATED
     assert (await api("PUT", path, {"limit": 20}, auth=caller))[1]["title"] == "Access denied"
     assert (await api("PUT", path, {"limit": 20}, auth=global_caller)) == UPDATED
-    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=unknown))[1]["title"] == "Access denied"
+    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=caller_with_unknown_action))[1]["title"] == "Access denied"
 
 
 async def test_a_grant_on_one_user_covers_no_other_user(api: Api) -> None:
     """A grant on one user allows reading the quotas of this user only."""
     limited_caller = await api.person("someone", Role.NONE, ("users.quotas:list", "global.users:1"), grants_in=0)
-    number = await api.sql("""select id from "user" where login = 'someone'""")
+    caller_id = await api.sql("""select id from "user" where login = 'someone'""")
     assert (await api("GET", USER_1_QUOTAS, auth=limited_caller))[0] == 200
-    assert (await api("GET", f"/api/admin/users/{number}/quotas", auth=limited_caller))[0] == 403
+    assert (await api("GET", f"/api/admin/users/{caller_id}/quotas", auth=limited_caller))[0] == 403
 
 
 async def test_a_token_has_no_user_quotas(api: Api) -> None:
@@ -232,6 +236,7 @@ async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
 async def test_a_failure_has_the_message_of_its_route(api: Api, method: str, path: str, message: str) -> None:
     """An internal failure is 500 with the message that clients expect of the route, and a trace id."""
     assert (await api("GET", "/api/org/quotas"))[0] == 200
+    # Without its tables, each route fails.
     for table in ("api_key", "quota"):
         await api.sql(f"alter table {table} rename to {table}_away")
     status, body = await api(method, path, {"limit": 5})

@@ -17,6 +17,7 @@ from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.models.repository_calls import TrialResponse
 
 TOKEN = "a-token-of-the-host"
+#: The beginning of every result of a test.
 RESULTS = {"kind": "TestResults", "apiVersion": "provisioning.grafana.app/v0alpha1"}
 SUCCESS = (200, {**RESULTS, "code": 200, "success": True, "errors": []})
 
@@ -28,6 +29,7 @@ def host_repository(server: GitServer, **block: Any) -> dict[str, Any]:
 
 
 def local_repository(path: str) -> dict[str, Any]:
+    """Return a local repository without a name."""
     spec = {"title": "Team", "type": "local", "workflows": [], "sync": {"enabled": False, "target": "folder"}}
     return {"spec": {**spec, "local": {"path": path}}}
 
@@ -63,6 +65,7 @@ async def test_a_new_repository_is_tested_without_being_stored(git_api: Api, git
     assert (await git_api("GET", REPOSITORIES))[1]["items"] == []
 
 
+#: A name, a repository with one fault, and the field and a part of the message of the fault.
 FAULTS: list[tuple[str, Callable[[GitServer], dict[str, Any]], str, str]] = [
     ("wrong token", lambda server: host_repository(server, token="wrong"), "spec.githost.token", "the git host requires a valid token"),
     ("no token", host_repository, "spec.githost.token", "the git host requires a valid token"),
@@ -104,6 +107,7 @@ async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server:
     authorizations: list[str | None] = []
 
     async def record(request: web.Request) -> None:
+        """Record the credentials of a request to a git server."""
         authorizations.append(request.headers.get("Authorization"))
 
     async with git.serving(git_server.root) as other_server:

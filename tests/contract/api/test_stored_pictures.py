@@ -20,6 +20,7 @@ RENDER = f"/apis/{REPOSITORY.api_version()}/namespaces/default/repositories/r/re
 
 @pytest.fixture
 async def repository(database: Database) -> uuid.UUID:
+    """Create the repository ``r`` and return its uid."""
     return await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 

@@ -101,6 +101,7 @@ async def test_progress_is_reported_during_a_sync(git_api: Api, monkeypatch: pyt
     assert reports[-1] == 100
     assert any(0 < value < 100 for value in reports)
     assert len(reports) < 300
+    # A sync without changes ends at 100, too.
     assert (await watch_progress(git_api))[-1] == 100
 
 

@@ -7,6 +7,7 @@ from tests.contract.api.conftest import Api, basic
 
 from dashwright.common.identity import Role
 
+#: Members of the profile of a new user that do not depend on the test.
 PROFILE = {
     "theme": "",
     "orgId": 1,
@@ -24,17 +25,17 @@ async def create_user(api: Api, login: str = "testdrive", **form: Any) -> int:
     """Create a user as clients do, and return the id."""
     status, response = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
     assert status == 200, response
-    number: int = response["id"]
-    return number
+    user_id: int = response["id"]
+    return user_id
 
 
 async def test_a_user_is_read_by_id_or_login(api: Api) -> None:
     """A user without an e-mail is looked up by login, and a missing name is an empty string."""
-    number = await create_user(api)
-    status, profile = await api("GET", f"/api/users/{number}")
+    user_id = await create_user(api)
+    status, profile = await api("GET", f"/api/users/{user_id}")
     assert status == 200
     assert {name: profile[name] for name in PROFILE} == PROFILE
-    assert (profile["id"], profile["login"], profile["email"], profile["name"]) == (number, "testdrive", "testdrive", "")
+    assert (profile["id"], profile["login"], profile["email"], profile["name"]) == (user_id, "testdrive", "testdrive", "")
     assert set(profile) == {*PROFILE, "id", "uid", "login", "email", "name", "createdAt", "updatedAt", "avatarUrl"}
     for login in ("testdrive", "TESTDRIVE"):
         assert await api("GET", f"/api/users/lookup?loginOrEmail={login}") == (200, profile)
@@ -42,18 +43,18 @@ async def test_a_user_is_read_by_id_or_login(api: Api) -> None:
 
 async def test_special_characters_in_an_email_are_found(api: Api) -> None:
     """Special characters of an e-mail address are percent-encoded by clients, and the user is found."""
-    number = await create_user(api, "a+b@x.org")
-    assert (await api("GET", "/api/users/lookup?loginOrEmail=a%2Bb%40x.org"))[1]["id"] == number
+    user_id = await create_user(api, "a+b@x.org")
+    assert (await api("GET", "/api/users/lookup?loginOrEmail=a%2Bb%40x.org"))[1]["id"] == user_id
 
 
-@pytest.mark.parametrize("number", ["unknown", "9999", "-1", "0", "9223372036854775808", "1.0"])
-async def test_unknown_users_are_not_found(api: Api, number: str) -> None:
+@pytest.mark.parametrize("user_id", ["unknown", "9999", "-1", "0", "9223372036854775808", "1.0"])
+async def test_unknown_users_are_not_found(api: Api, user_id: str) -> None:
     """An unknown id and a text that is not an id are both 404."""
-    assert await api("GET", f"/api/users/{number}") == (404, {"message": "user not found"})
-    assert await api("GET", f"/api/users/{number}/orgs") == (404, {"message": "user not found"})
+    assert await api("GET", f"/api/users/{user_id}") == (404, {"message": "user not found"})
+    assert await api("GET", f"/api/users/{user_id}/orgs") == (404, {"message": "user not found"})
     bodies: list[Any] = [{}, {"login": "x"}, []]
     for body in bodies:
-        assert await api("PUT", f"/api/users/{number}", body) == (404, {"message": "User not found"})
+        assert await api("PUT", f"/api/users/{user_id}", body) == (404, {"message": "User not found"})
 
 
 async def test_a_look_up_without_result_is_404(api: Api) -> None:
@@ -64,21 +65,21 @@ async def test_a_look_up_without_result_is_404(api: Api) -> None:
 
 async def test_a_service_account_is_not_a_user(api: Api) -> None:
     """The id of a service account is unknown to every route about users."""
-    number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
-    assert (await api("GET", f"/api/users/{number}"))[0] == 404
+    user_id = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
+    assert (await api("GET", f"/api/users/{user_id}"))[0] == 404
     assert (await api("GET", "/api/users/lookup?loginOrEmail=sa"))[0] == 404
     assert {user["login"] for user in (await api("GET", "/api/users"))[1]} == {"admin"}
     for method, path, body in (
-        ("PUT", f"/api/users/{number}", {"login": "x"}),
-        ("DELETE", f"/api/admin/users/{number}", None),
-        ("POST", f"/api/admin/users/{number}/disable", None),
-        ("POST", f"/api/admin/users/{number}/enable", None),
-        ("POST", f"/api/admin/users/{number}/logout", None),
-        ("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True}),
-        ("PUT", f"/api/access-control/users/{number}/permissions", {"permissions": []}),
+        ("PUT", f"/api/users/{user_id}", {"login": "x"}),
+        ("DELETE", f"/api/admin/users/{user_id}", None),
+        ("POST", f"/api/admin/users/{user_id}/disable", None),
+        ("POST", f"/api/admin/users/{user_id}/enable", None),
+        ("POST", f"/api/admin/users/{user_id}/logout", None),
+        ("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": True}),
+        ("PUT", f"/api/access-control/users/{user_id}/permissions", {"permissions": []}),
     ):
         assert (await api(method, path, body))[0] == 404, (method, path)
-    assert (await api("PUT", f"/api/admin/users/{number}/password", {"password": "secret"}))[0] == 500
+    assert (await api("PUT", f"/api/admin/users/{user_id}/password", {"password": "secret"}))[0] == 500
 
 
 async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
@@ -105,10 +106,10 @@ async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
 
 async def test_an_update_keeps_missing_fields(api: Api) -> None:
     """An update of the login keeps the e-mail address, and the other way round. An empty name is stored."""
-    number = await create_user(api, "anna", email="anna@x.org", name="Anna")
-    assert await api("PUT", f"/api/users/{number}", {"login": "ann"}) == (200, {"message": "User updated"})
-    assert (await api("PUT", f"/api/users/{number}", {"email": "a@x.org", "theme": "dark", "name": ""}))[0] == 200
-    profile = (await api("GET", f"/api/users/{number}"))[1]
+    user_id = await create_user(api, "anna", email="anna@x.org", name="Anna")
+    assert await api("PUT", f"/api/users/{user_id}", {"login": "ann"}) == (200, {"message": "User updated"})
+    assert (await api("PUT", f"/api/users/{user_id}", {"email": "a@x.org", "theme": "dark", "name": ""}))[0] == 200
+    profile = (await api("GET", f"/api/users/{user_id}"))[1]
     assert [profile[name] for name in ("login", "email", "name", "theme")] == ["ann", "a@x.org", "", "dark"]
     assert (await api("GET", "/api/user", auth=basic("ann", "secret")))[0] == 200
 
@@ -128,10 +129,10 @@ async def test_an_update_keeps_missing_fields(api: Api) -> None:
 )
 async def test_an_invalid_update_is_rejected(api: Api, body: Any, message: str) -> None:
     """An update without login and e-mail, or with an invalid value, is 400 with the reason and changes nothing."""
-    number = await create_user(api)
-    before = await api("GET", f"/api/users/{number}")
-    assert await api.message("PUT", f"/api/users/{number}", body) == (400, message)
-    assert await api("GET", f"/api/users/{number}") == before
+    user_id = await create_user(api)
+    before = await api("GET", f"/api/users/{user_id}")
+    assert await api.message("PUT", f"/api/users/{user_id}", body) == (400, message)
+    assert await api("GET", f"/api/users/{user_id}") == before
 
 
 @pytest.mark.parametrize(
@@ -139,16 +140,16 @@ async def test_an_invalid_update_is_rejected(api: Api, body: Any, message: str) 
 )
 async def test_a_login_is_not_another_users_login_or_e_mail(api: Api, body: dict[str, str]) -> None:
     """Logins and e-mails are compared with each other without case, as a login could otherwise match two users."""
-    number = await create_user(api)
-    assert await api("PUT", f"/api/users/{number}", body) == (409, {"message": "Update would result in user login conflict"})
+    user_id = await create_user(api)
+    assert await api("PUT", f"/api/users/{user_id}", body) == (409, {"message": "Update would result in user login conflict"})
 
 
 async def test_the_organizations_of_a_user_are_sorted_by_name(api: Api) -> None:
     """The organizations of a user are sorted by name and have exactly three fields."""
     second_org_id = await api.organization("A first one")
-    number = await create_user(api)
+    user_id = await create_user(api)
     await api("POST", f"/api/orgs/{second_org_id}/users", {"loginOrEmail": "testdrive", "role": "Editor"})
-    assert await api("GET", f"/api/users/{number}/orgs") == (
+    assert await api("GET", f"/api/users/{user_id}/orgs") == (
         200,
         [{"orgId": second_org_id, "name": "A first one", "role": "Editor"}, {"orgId": 1, "name": "Main Org.", "role": "Viewer"}],
     )
@@ -156,14 +157,14 @@ async def test_the_organizations_of_a_user_are_sorted_by_name(api: Api) -> None:
 
 async def test_the_current_organization_of_a_user_can_be_changed(api: Api) -> None:
     """A server admin can make an organization of a user the current one. Unknown users and other organizations are 401."""
-    second_org_id, number = await api.organization("Two"), await create_user(api)
+    second_org_id, user_id = await api.organization("Two"), await create_user(api)
     unauthorized = (401, {"message": "Not a valid organization: it does not exist, or the user is not a member of it"})
-    assert await api("POST", f"/api/users/{number}/using/{second_org_id}") == unauthorized
+    assert await api("POST", f"/api/users/{user_id}/using/{second_org_id}") == unauthorized
     assert await api("POST", "/api/users/9999/using/1") == unauthorized
-    assert await api("POST", f"/api/users/{number}/using/9999") == unauthorized
-    assert await api("POST", f"/api/users/{number}/using/acme") == (400, {"message": "orgId is invalid"})
+    assert await api("POST", f"/api/users/{user_id}/using/9999") == unauthorized
+    assert await api("POST", f"/api/users/{user_id}/using/acme") == (400, {"message": "orgId is invalid"})
     await api("POST", f"/api/orgs/{second_org_id}/users", {"loginOrEmail": "testdrive", "role": "Viewer"})
-    assert await api("POST", f"/api/users/{number}/using/{second_org_id}") == (200, {"message": "Active organization changed"})
+    assert await api("POST", f"/api/users/{user_id}/using/{second_org_id}") == (200, {"message": "Active organization changed"})
     assert (await api("GET", "/api/org", auth=basic("testdrive", "secret")))[1]["id"] == second_org_id
 
 
@@ -195,10 +196,10 @@ async def test_users_are_not_revealed_without_permission(api: Api) -> None:
 
 async def test_a_grant_on_one_user_shows_only_that_user(api: Api) -> None:
     """A grant on one user restricts lists and look-ups to that user. Others are unknown."""
-    number = await create_user(api)
-    limited_caller = await api.person("limited", Role.NONE, ("users:read", f"global.users:{number}"), grants_in=0)
-    assert [user["id"] for user in (await api("GET", "/api/users", auth=limited_caller))[1]] == [number]
+    user_id = await create_user(api)
+    limited_caller = await api.person("limited", Role.NONE, ("users:read", f"global.users:{user_id}"), grants_in=0)
+    assert [user["id"] for user in (await api("GET", "/api/users", auth=limited_caller))[1]] == [user_id]
     assert (await api("GET", "/api/users/search", auth=limited_caller))[1]["totalCount"] == 1
-    assert (await api("GET", f"/api/users/{number}", auth=limited_caller))[0] == 200
+    assert (await api("GET", f"/api/users/{user_id}", auth=limited_caller))[0] == 200
     assert (await api("GET", "/api/users/1", auth=limited_caller))[0] == 403
     assert (await api("GET", "/api/users/lookup?loginOrEmail=admin", auth=limited_caller))[0] == 404

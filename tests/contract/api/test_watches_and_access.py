@@ -23,6 +23,7 @@ async def hide(api: Api, folder: str) -> None:
 
 
 async def move_object(api: Api, name: str, folder: str) -> None:
+    """Move an object into a folder."""
     await api.sql("update resource set annotations = jsonb_build_object('grafana.app/folder', $2::text) where name = $1", name, folder)
 
 
