@@ -21,6 +21,7 @@ from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+#: The repository at the git host.
 NAME: Final = "team/boards"
 
 
@@ -74,6 +75,7 @@ class ReviewEnvironment:
         return (await self.wait_for_jobs(job["metadata"]["uid"]))[0]
 
     def comments(self, number: int) -> list[str]:
+        """Return the comments on a pull request."""
         return [*self.host.repositories[NAME].pulls[number].comments.values()]
 
     def statuses(self) -> list[tuple[str, str]]:
@@ -86,9 +88,11 @@ class ReviewEnvironment:
         return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
     async def _wait_for_job(self, repository: str, job: str) -> dict[str, Any]:
+        """Return the status of a job once it has ended."""
         changed = asyncio.Event()
         async with asyncio.timeout(60), self.api.database.listen("change", lambda _: changed.set(), changed.set):
             while True:
+                # A subscription begins with a notification, so that a job that has ended before is found.
                 await changed.wait()
                 changed.clear()
                 _, body = await self.api("GET", f"{REPOSITORIES}/{repository}/jobs/{job}")
@@ -127,5 +131,6 @@ async def open_review_environment(
 
 
 def dashboard(name: str, title: str, expr: str = "up", **settings: Any) -> str:
+    """Return the file of a dashboard with one panel, which has the query ``expr``."""
     panel = {"id": 1, "title": "Load", "type": "timeseries", "targets": [{"refId": "A", "expr": expr}]}
     return json.dumps({"uid": name, "title": title, "panels": [panel], **settings})

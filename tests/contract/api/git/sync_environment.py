@@ -23,9 +23,11 @@ from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 
 REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+#: Interval in seconds in which the repositories of the tests are synced.
 MINUTE: Final = 60.0
 SECRET: Final = "of tests only"
 
+# Returns whether no job waits or runs.
 _AT_REST: Final = "select not exists (select from job where state in ('pending', 'working'))"
 
 
@@ -70,6 +72,7 @@ class SyncEnvironment:
         )
 
     async def stop(self) -> None:
+        """Stop the worker."""
         if self.worker is not None:
             await self.worker.stop()
 
@@ -101,6 +104,7 @@ class SyncEnvironment:
         return bool(await self.api.sql(_AT_REST))
 
     async def status(self) -> dict[str, Any]:
+        """Return the status of the repository."""
         _, team = await self.api("GET", f"{REPOSITORIES}/team")
         return dict(team["status"])
 
@@ -137,8 +141,10 @@ async def wait_until(database: Database, condition: Callable[[], Awaitable[bool]
 
 
 def dashboard(name: str, title: str) -> str:
+    """Return the file of a dashboard without panels."""
     return json.dumps({"uid": name, "title": title, "panels": []})
 
 
 def is_healthy(status: dict[str, Any]) -> bool:
+    """Return whether a repository is healthy and its last sync succeeded."""
     return bool(status["health"]["healthy"]) and status["sync"]["state"] == "success"

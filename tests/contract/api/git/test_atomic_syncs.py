@@ -10,8 +10,10 @@ from tests.contract.api.watching import watching
 
 #: Every reader needs several batches for so many objects. With more, the readers would delay the syncs on a loaded machine.
 DASHBOARD_COUNT = 220
+#: Number of synced commits.
 REVISIONS = 3
 PAGE_SIZE = 97  # Not a divisor of the number of dashboards.
+#: Names of the readers in messages.
 READERS = ("a list", "a list in pages", "a watch at a bookmark", "a new watch")
 
 
@@ -40,7 +42,7 @@ class Observations:
 
 
 def revision(number: int) -> dict[str, str | bytes | None]:
-    """Return the files of a revision. Each title is its number; a tenth of the dashboards exists in this revision only."""
+    """Return the files of a revision. Each title is its number. Some dashboards exist in this revision only."""
     files: dict[str, str | bytes | None] = {
         f"d{index % 7}/{index}.json": dashboard(f"n{index}", f"{number}") for index in range(DASHBOARD_COUNT)
     }

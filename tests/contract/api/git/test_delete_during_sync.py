@@ -21,6 +21,7 @@ async def test_a_delete_does_not_wait_for_a_running_sync(environment: SyncEnviro
     apply = DatabaseObjectStore.apply
 
     async def wait_and_apply(*arguments: Any, **options: Any) -> None:
+        """Hold the write of a sync until the test permits it."""
         about_to_write.set()
         await may_write.wait()
         await apply(*arguments, **options)

@@ -21,6 +21,7 @@ from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.jobs_worker.notifications.outcomes import NotificationBacklog, NotificationBound
 
 EXCHANGE = "dashwright.events"
+#: Inserts $4 events, the first a second old and each further one a second older.
 INSERT_WAITING_EVENTS = """
     insert into notification (id, receiver, subject_kind, subject, namespace, name, target, host, event, created_at, next_attempt_at)
     select gen_random_uuid(), $1, $2, gen_random_uuid(), $3, 'team', 'chat', 'https://slow.example', '{}',
@@ -57,6 +58,7 @@ async def environment(
 
 
 async def bound_queue(channel: AbstractChannel, key: str, **arguments: Any) -> AbstractQueue:
+    """Declare a queue of a receiver and bind it to the events that match a key."""
     queue = await channel.declare_queue(exclusive=True, arguments=arguments)
     await queue.bind(EXCHANGE, key)
     return queue
@@ -103,6 +105,7 @@ async def test_events_without_a_queue_do_not_accumulate(environment: SyncEnviron
     await environment.create_repository()
 
     async def is_empty() -> bool:
+        """Return whether no event waits."""
         return bool(await environment.api.sql("select not exists (select from notification)"))
 
     await wait_until(environment.api.database, is_empty)
@@ -147,6 +150,7 @@ async def test_the_waiting_events_are_measured_by_receiver(database: Database) -
     """The metrics have the number of waiting events for each type of receiver, and the age of the oldest one, which is 0 if none waits."""
 
     async def measure(receiver: str) -> tuple[float | None, float | None]:
+        """Return the number of waiting events of a type of receiver, and the age of the oldest one in seconds."""
         await NotificationBacklog(database).run_once()
         labels = {"receiver": receiver}
         names = ("dashwright_notifications_waiting", "dashwright_notifications_oldest_seconds")

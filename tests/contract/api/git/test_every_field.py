@@ -21,6 +21,7 @@ from dashwright.common.models.repository_views import (
     ResourceWrapper,
 )
 
+#: Fields that are filled only with webhooks and the API of a git host.
 NEVER_FILLED = {
     "RepositoryStatus.webhook",
     "WebhookStatus.id",
@@ -34,35 +35,28 @@ NEVER_FILLED = {
     "ResourceUrls.compareURL",
     "ResourceUrls.newPullRequestURL",
 }
-"""Fields that are filled only with webhooks and the API of a git host."""
-
+#: Secrets that no response contains.
 INPUT_ONLY = {"GitHostRepositoryConfig.token"}
-"""Secrets that no response contains."""
-
+#: Fields that only repositories with an SSH address or with signed commits have.
 KEYS_ONLY = {
     *("GitHostRepositoryConfig.knownHosts", "GitHostRepositoryConfig.encryptedSshKey"),
     *("GitHostRepositoryConfig.verify", "GitHostRepositoryConfig.allowedSigners", "GitHostRepositoryConfig.encryptedSigningKey"),
 }
-"""Fields that only repositories with an SSH address or with signed commits have."""
-
+#: Fields that only repositories with receivers of notifications have.
 RECEIVERS_ONLY = {
     *("RepositorySpec.notifications", "RepositoryStatus.notifications"),
     *(f"NotificationReceiver.{name}" for name in ("name", "url", "events", "encryptedSecret")),
     *(f"NotificationStatus.{name}" for name in ("name", "event", "attempted", "delivered", "error")),
 }
-"""Fields that only repositories with receivers of notifications have."""
-
+#: Metadata that is empty because these lists have one page.
 LIST_METADATA = {
     *("HistoryList.metadata", "RefList.metadata", "FileList.metadata", "ResourceList.metadata", "ResourceStats.metadata"),
     *("ListMeta.continue", "ListMeta.remainingItemCount", "ListMeta.resourceVersion"),
 }
-"""Metadata that is empty because these lists have one page."""
-
+#: Blocks that are accepted as other names of ``githost``.
 SYNONYMS = {"RepositorySpec.github", "RepositorySpec.gitlab", "RepositorySpec.bitbucket", "RepositorySpec.git"}
-"""Blocks that are accepted as other names of ``githost``."""
-
+#: Fields that clients read although this product has no value for them: a token's lifetime and a limit of repositories.
 ALWAYS_EMPTY = {"RepositoryStatus.token", "QuotaStatus.maxRepositories", "RepositoryViewList.maxRepositories"}
-"""Fields that clients read although there is no value for them: a token's lifetime and a limit of repositories."""
 
 
 def shapes(annotation: Any) -> Iterator[type[ApiModel]]:
@@ -105,11 +99,13 @@ class FieldCoverage:
         self.filled: set[str] = set()
 
     def add(self, shape: type[ApiModel], document: Any) -> None:
+        """Record the fields of a model, and those that a document of the model fills."""
         self.declared |= fields(shape)
         self.filled |= filled_fields(shape, document)
 
 
 async def request(environment: SyncEnvironment, path: str, method: str = "GET", body: Any = None, expected: int = 200) -> Any:
+    """Send a request and return the body of the response, whose status must be the expected one."""
     status, response = await environment.api(method, path, body)
     assert status == expected, response
     return response
@@ -182,12 +178,14 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
 
 
 async def add_description(environment: SyncEnvironment) -> None:
+    """Give the repository a description and workflows."""
     team = await request(environment, f"{REPOSITORIES}/team")
     team["spec"] |= {"description": "of the team", "workflows": ["write", "branch"]}
     await request(environment, f"{REPOSITORIES}/team", "PUT", team)
 
 
 async def refuse(_: web.Request) -> web.StreamResponse:
+    """Refuse a request for the git host."""
     return web.Response(status=403)
 
 

@@ -20,6 +20,7 @@ from tests.servers.gitlab_host import GitLabHost
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
 
+#: The fake of each kind of host, by the name of the kind.
 KINDS: dict[str, type[GitHost]] = {
     "github": GitHost,
     "gitlab": GitLabHost,
@@ -27,6 +28,7 @@ KINDS: dict[str, type[GitHost]] = {
     "bitbucket": BitbucketHost,
     "bitbucket-server": BitbucketServerHost,
 }
+#: The header that names the event of a delivery.
 EVENT_HEADERS = {
     "github": "X-GitHub-Event",
     "gitlab": "X-Gitlab-Event",
@@ -34,6 +36,7 @@ EVENT_HEADERS = {
     "bitbucket": "X-Event-Key",
     "bitbucket-server": "X-Event-Key",
 }
+#: The header that proves that a delivery is from the host, by a signature or a token.
 PROOF_HEADERS = {
     "github": "X-Hub-Signature-256",
     "gitlab": "X-Gitlab-Token",
@@ -45,6 +48,7 @@ PROOF_HEADERS = {
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
+    """Return each kind of host in turn."""
     return str(request.param)
 
 
@@ -61,6 +65,7 @@ async def environment(
 
 
 async def jobs(environment: ReviewEnvironment, action: str) -> list[dict[str, Any]]:
+    """Return the jobs of the repository with an action."""
     _, body = await environment.api("GET", f"{REPOSITORIES}/team/jobs")
     return [job for job in body["items"] if job["spec"]["action"] == action]
 
@@ -125,6 +130,7 @@ async def test_a_pull_request_is_reviewed_and_reviewed_again(environment: Review
     pending, success = ("INPROGRESS", "SUCCESSFUL") if kind.startswith("bitbucket") else ("pending", "success")
     assert [state for state, _ in environment.statuses()] == [pending, success] * 2
     links = [status.get("target_url") or status["url"] for _, status in environment.host.repositories[NAME].statuses]
+    # The third status is the pending one of the second review, and the fourth its final one.
     assert links[2] == page
     assert links[3].lower().startswith(page.lower())
     assert len(links[3]) > len(links[2])
@@ -228,14 +234,15 @@ async def test_a_malformed_delivery_is_refused(environment: ReviewEnvironment) -
 async def test_a_changed_hook_is_repaired_and_removed(environment: ReviewEnvironment) -> None:
     """A webhook whose address was changed at the host is repaired with a new secret, and deleted with the repository."""
     hooks = environment.host.repositories[NAME].hooks
-    ((number, hook),) = hooks.items()
+    ((hook_id, hook),) = hooks.items()
     before = orjson.dumps(hook)
+    # Some hosts have the address in the webhook, and others in its configuration.
     url_holder = hook if "url" in hook else hook["config"]
     address, url_holder["url"] = url_holder["url"], "https://elsewhere.example.org"
     await environment.api.sql("update repository_hook set due = now()")
     await environment.worker.hooks.refresh()
     ((repaired_id, repaired),) = hooks.items()
-    assert (repaired_id, (repaired if "url" in repaired else repaired["config"])["url"]) == (number, address)
+    assert (repaired_id, (repaired if "url" in repaired else repaired["config"])["url"]) == (hook_id, address)
     assert orjson.dumps(repaired) != before
     await environment.worker.hooks.refresh()
     number, delivery = await open_pull_request(environment)

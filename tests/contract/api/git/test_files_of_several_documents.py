@@ -21,10 +21,12 @@ FOREIGN_DOCUMENT = "apiVersion: v1\nkind: Service # not ours\nmetadata: {name: s
 
 
 def file_on_host(server: GitServer) -> str:
+    """Return the content of the file ``all.yaml`` on the server."""
     return git(server.root / "team.git", "show", "main:all.yaml") + "\n"
 
 
 async def read_object(api: Api, name: str) -> Any:
+    """Return a dashboard in the classic version."""
     _, body = await api("GET", f"{CLASSIC}/{name}")
     return body
 

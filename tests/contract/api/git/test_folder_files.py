@@ -34,11 +34,13 @@ async def start_repository(git_api: Api, git_server: GitServer) -> StartReposito
 
 
 def folder_file(name: str, title: str, **spec: str) -> str:
+    """Return the file of a folder."""
     tree = {"kind": "Folder", "apiVersion": "folder.grafana.app/v1", "metadata": {"name": name}, "spec": {"title": title, **spec}}
     return json.dumps(tree, indent=2)
 
 
 def content(server: GitServer, path: str) -> Any:
+    """Return the parsed content of a file on the server."""
     return json.loads(git(server.root / "team.git", "show", f"main:{path}"))
 
 
@@ -57,6 +59,7 @@ async def folders(api: Api) -> dict[str, tuple[str, str, str]]:
 
 
 async def folder_of(api: Api, name: str) -> str:
+    """Return the folder of a dashboard."""
     _, body = await api("GET", f"{DASHBOARDS}/{name}")
     return str(body["metadata"]["annotations"].get("grafana.app/folder", ""))
 
@@ -65,8 +68,9 @@ async def folder_of(api: Api, name: str) -> str:
 async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
     git_api: Api, start_repository: StartRepository, *, incremental: bool
 ) -> None:
-    """A folder has the name, title and description of its file. One commit moves the directory, changes all its files and
-    renames the folder: a sync keeps the folder with its access rules.
+    """A folder has the name, title and description of its file.
+
+    If one commit moves the directory, changes all its files and renames the folder, a sync keeps the folder with its access rules.
     """
     work_tree = await start_repository(
         {"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")}

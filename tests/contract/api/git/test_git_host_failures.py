@@ -12,6 +12,8 @@ TOKEN = "a-token-of-the-host"
 
 
 def respond_with(status: int, text: str = "") -> Fault:
+    """Return a fault that responds to every request with a status and a text."""
+
     async def respond(_: web.Request) -> web.StreamResponse:
         return web.Response(status=status, text=text, content_type="text/html")
 
@@ -19,6 +21,7 @@ def respond_with(status: int, text: str = "") -> Fault:
 
 
 async def hang_up(request: web.Request) -> web.StreamResponse | None:
+    """Close the connection instead of responding."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
@@ -36,6 +39,7 @@ async def break_off_packfile(request: web.Request) -> web.StreamResponse | None:
     return response
 
 
+#: A part of the health message, and the fault that causes it.
 FAULTS: Sequence[tuple[str, Fault]] = [
     ("the git host responds with status 503", respond_with(503)),
     ("the git host refuses access (403)", respond_with(403)),
@@ -115,6 +119,7 @@ async def without_packfiles(server: GitServer) -> AsyncIterator[None]:
     released = asyncio.Event()
 
     async def wait(request: web.Request) -> web.StreamResponse | None:
+        """Hold the response to a fetch."""
         if request.path.endswith("git-upload-pack") and b"command=fetch" in await request.read():
             await released.wait()
         return None
@@ -171,7 +176,8 @@ async def test_a_deleted_branch_deletes_no_objects(environment: SyncEnvironment)
     await environment.create_repository()
     for index, message in enumerate(("there are no commits at this address any more", "branch not found: 'main'; there is 'other'")):
         git(bare, "update-ref", "-d", "refs/heads/main")
-        if index:
+        has_other_branch = index == 1
+        if has_other_branch:
             work_tree.push(branch="other")
         for _ in range(2):  # A repeated failure is reported in the same way.
             status = await environment.advance()

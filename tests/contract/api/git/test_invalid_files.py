@@ -9,6 +9,7 @@ from tests.servers.git import git
 MAX_FILE_BYTES = 20_000
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
 
+#: Mode, body and error message by name, for entries that git accepts. An empty message matches any error.
 INVALID_FILES: dict[bytes, tuple[str, bytes, str]] = {
     b"link.json": ("120000", b"good.json", "a symbolic link is not followed"),
     b"escape.json": ("120000", b"../../etc/passwd", "a symbolic link is not followed"),
@@ -28,8 +29,7 @@ INVALID_FILES: dict[bytes, tuple[str, bytes, str]] = {
     "\N{RIGHT-TO-LEFT OVERRIDE}nosj.json".encode(): ("100644", b"{}", "invalid characters"),
     b"x" * 1100 + b".json": ("100644", b"{}", "path too long"),
 }
-"""Mode, body and error message by name, for entries that git accepts. An empty message matches any error."""
-
+#: Mode and body by name, for entries that are neither stored nor errors.
 IGNORED_FILES: dict[bytes, tuple[str, bytes]] = {
     b".hidden.json": ("100644", b"{"),
     b"README.md": ("100644", b"text"),
@@ -71,6 +71,7 @@ def commit_raw(work_tree: Path, files: list[tuple[bytes, str, bytes]]) -> None:
     """Push a commit with tree entries that git does not accept in a work tree."""
 
     def plumbing(*arguments: str, stdin: bytes = b"") -> bytes:
+        """Run a low-level command of git and return its output."""
         return subprocess.run(["git", *arguments], cwd=work_tree, input=stdin, check=True, capture_output=True).stdout
 
     listing = plumbing("ls-tree", "-z", "HEAD")

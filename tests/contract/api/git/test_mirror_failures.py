@@ -15,30 +15,36 @@ from dashwright.jobs_worker.domain.objects import Entry
 
 
 def mirror_of(environment: SyncEnvironment) -> Path:
+    """Return the directory of the only mirror."""
     (mirror,) = [folder for folder in (environment.data / "git").iterdir() if folder.is_dir()]
     return mirror
 
 
 def objects(mirror: Path) -> list[Path]:
+    """Return the files in which a mirror stores its objects."""
     return [path for path in (mirror / "objects").rglob("*") if path.is_file()]
 
 
 def overwrite_objects(mirror: Path) -> None:
+    """Replace the content of all objects."""
     for path in objects(mirror):
         path.chmod(0o600)
         path.write_bytes(b"x")
 
 
 def delete_objects(mirror: Path) -> None:
+    """Delete all objects."""
     for path in objects(mirror):
         path.unlink()
 
 
 def delete_mirror(mirror: Path) -> None:
+    """Delete the directory of the mirror."""
     shutil.rmtree(mirror)
 
 
 def delete_data_directory(mirror: Path) -> None:
+    """Delete the data directory of the worker."""
     shutil.rmtree(mirror.parent.parent)
 
 
@@ -49,6 +55,7 @@ def create_lock_files(mirror: Path) -> None:
         (mirror / lock).touch()
 
 
+#: Functions that damage a mirror.
 DAMAGES = [overwrite_objects, delete_objects, delete_mirror, delete_data_directory, create_lock_files]
 
 
@@ -82,18 +89,19 @@ async def test_a_mirror_damaged_during_a_sync_is_repaired(environment: SyncEnvir
 
 
 def apply_damage(environment: SyncEnvironment, damage: Callable[[Path], None]) -> None:
+    """Damage the mirror that exists at the time of the call."""
     damage(mirror_of(environment))
 
 
 def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Run ``act`` once, after the files of a commit are listed and before any is read."""
-    original, pending_actions = GitCheckout._entries, [act]
+    list_entries, pending_actions = GitCheckout._entries, [act]
 
     def entries(checkout: GitCheckout) -> list[Entry]:
-        reader = original(checkout)
+        listed = list_entries(checkout)
         if pending_actions:
             pending_actions.pop()()
-        return reader
+        return listed
 
     monkeypatch.setattr(GitCheckout, "_entries", entries)
 
@@ -103,6 +111,7 @@ async def test_a_sync_ignores_history_rewritten_while_it_runs(environment: SyncE
     first = environment.work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
 
     def rewrite() -> None:
+        """Replace the commit of the sync by another one on the server."""
         (environment.work_tree.folder / "a.json").write_text(dashboard("a", "other"))
         (environment.work_tree.folder / "b.json").unlink()
         environment.work_tree.push(amend=True)

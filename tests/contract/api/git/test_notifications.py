@@ -39,6 +39,7 @@ async def environment(start_api: StartApi, broker: MemoryBroker, git_server: Git
 
 
 def receiver_spec(receiver: WebhookReceiver, name: str = "chat", *events: str) -> dict[str, Any]:
+    """Return a receiver of these events, or of all events."""
     return {"name": name, "url": receiver.url, **({"events": list(events)} if events else {})}
 
 
@@ -79,6 +80,7 @@ async def test_the_end_of_a_sync_is_a_signed_event(environment: SyncEnvironment,
     assert request.headers["content-type"] == "application/cloudevents+json"
     job = await environment.api.sql("select name from job")
     repository = await environment.status()
+    # Id and time differ from run to run.
     assert {**event, "id": "", "time": ""} == {
         "specversion": "1.0",
         "id": "",
@@ -194,6 +196,7 @@ async def test_a_worker_that_dies_during_the_request_repeats_it(environment: Syn
     release = asyncio.Event()
 
     async def hang(_: ReceivedRequest) -> web.StreamResponse:
+        """Hold the response until the worker has ended."""
         await release.wait()
         return web.Response(status=204)
 
@@ -202,7 +205,7 @@ async def test_a_worker_that_dies_during_the_request_repeats_it(environment: Syn
     await create_repository(environment, receiver_spec(receiver))
     first = await receiver.next()
     await environment.stop()
-    await environment.api.sql("update notification set next_attempt_at = now()")
+    await environment.api.sql("update notification set next_attempt_at = now()")  # Let the lease expire.
     release.set()
     await environment.start()
     second = await receiver.next()
@@ -273,6 +276,7 @@ async def test_a_removed_receiver_gets_no_event(
     assert (await environment.api("PATCH", TEAM, {"spec": {"notifications": None}}, headers=MERGE_PATCH))[0] == 200
 
     async def is_forgotten() -> bool:
+        """Return whether the status has no outcome of any receiver."""
         return "notifications" not in await environment.status()
 
     await wait_until(environment.api.database, is_forgotten)

@@ -9,7 +9,9 @@ from tests.servers.git import git
 
 FILES = f"{REPOSITORIES}/team/files"
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+#: Files outside of the repository's directory.
 OUTSIDE = {"a.json": "{", "deploy/values.yaml": "x: [", "deploy/boards.json": "{", "boards/in/b.json": dashboard("b", "not this one")}
+#: Files in the repository's directory.
 INSIDE = {"deploy/boards/a.json": dashboard("a", "A"), "deploy/boards/in/b.json": dashboard("b", "B")}
 
 
@@ -22,6 +24,7 @@ async def team(environment: SyncEnvironment) -> SyncEnvironment:
 
 
 async def allow_writes(environment: SyncEnvironment) -> None:
+    """Add the workflows ``write`` and ``branch`` to the repository, and sync it."""
     _, team = await environment.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["workflows"] = ["write", "branch"]
     assert (await environment.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
@@ -29,6 +32,7 @@ async def allow_writes(environment: SyncEnvironment) -> None:
 
 
 async def run_job(environment: SyncEnvironment, action: str, **options: Any) -> dict[str, Any]:
+    """Run a job and return its status once it has ended."""
     status, created = await environment.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
     assert status == 202, created
     await wait_until(environment.api.database, environment.is_at_rest)
@@ -45,10 +49,12 @@ async def stored_titles(environment: SyncEnvironment) -> dict[str, str]:
 
 
 def files_on_host(environment: SyncEnvironment, ref: str = "main") -> set[str]:
+    """Return the paths of all files of a ref on the server."""
     return set(git(environment.server.root / "team.git", "ls-tree", "-r", "--name-only", ref).split())
 
 
 async def count_jobs(environment: SyncEnvironment) -> int:
+    """Return the number of all jobs."""
     return int(await environment.api.sql("select count(*) from job"))
 
 

@@ -10,7 +10,9 @@ from tests.contract.api.git.sync_environment import REPOSITORIES, SyncEnvironmen
 from dashwright.api.workers import picture_client
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
+#: A dashboard whose built copy has the same content.
 HOME = dashboard("home", "Home")
+#: Files by path. Only those below ``dashboards/`` are dashboards.
 FIRST_COMMIT = {
     "package.json": '{"name": "monitoring-dashboards", "version": "3.1.0", "private": true}',
     "docker-compose.yml": "x-base: &base {image: grafana}\nservices:\n  web:\n    <<: *base\n",
@@ -36,6 +38,7 @@ FIRST_COMMIT = {
     "pmm-app/tests/ia/templates/empty.json": "",
     "pmm-app/chart/templates/service.yaml": "{{- if .Values.on }}\nkind: Service\n{{- end }}\n",
 }
+#: Changed files of each commit: names with special characters, a copy, a large file, deletions, and a move.
 LATER_COMMITS: list[dict[str, str | None]] = [
     {
         "dashboards/Experimental/MongoDB_ReplSet_Summary_(New).json": dashboard("mongo-new", "MongoDB (new)"),
@@ -53,11 +56,13 @@ LATER_COMMITS: list[dict[str, str | None]] = [
 
 
 async def stored_folders(environment: SyncEnvironment) -> set[str]:
+    """Return the paths of the stored folders, without that of the repository."""
     paths_json = await environment.api.sql("select coalesce(json_agg(source_path), '[]')::text from resource where resource = 'folders'")
     return {path for path in json.loads(paths_json) if path}
 
 
 async def stored_dashboards(environment: SyncEnvironment) -> dict[str, str]:
+    """Return the names of the stored dashboards by path."""
     rows_json = await environment.api.sql(
         "select coalesce(json_object_agg(source_path, name), '{}')::text from resource where resource = 'dashboards'"
     )
@@ -66,6 +71,7 @@ async def stored_dashboards(environment: SyncEnvironment) -> dict[str, str]:
 
 
 async def allow_writes(environment: SyncEnvironment) -> None:
+    """Add the workflow ``write`` to the repository."""
     _, team = await environment.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["workflows"] = ["write"]
     assert (await environment.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200

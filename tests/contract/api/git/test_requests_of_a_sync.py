@@ -4,10 +4,10 @@ import pygit2
 from tests.contract.api.git.sync_environment import SyncEnvironment, dashboard, is_healthy
 from tests.servers.git import git
 
+#: Requests that a sync may send.
 MAX_REQUESTS = 5
+#: Requests that the schedule sends to look for a new commit before a sync.
 SCHEDULE_REQUESTS = 2
-"""Requests that the schedule sends to look for a new commit before a sync."""
-
 FEW_FILES, MANY_FILES = 3, 300
 
 
@@ -16,6 +16,7 @@ async def test_requests_do_not_grow_with_the_repository(environment: SyncEnviron
     work_tree, sent_requests = environment.work_tree, environment.server.requests
 
     async def count_requests() -> int:
+        """Run what is due and return the number of requests that were sent."""
         sent_requests.clear()
         assert is_healthy(await environment.advance())
         return len(sent_requests)
@@ -41,6 +42,7 @@ async def test_requests_do_not_grow_with_the_repository(environment: SyncEnviron
 
 
 def files(count: int, title: str) -> dict[str, str | bytes | None]:
+    """Return the files of dashboards with one title."""
     return {f"{index}.json": dashboard(f"n{index}", title) for index in range(count)}
 
 

@@ -51,6 +51,7 @@ async def job_of_webhook(environment: ReviewEnvironment, action: str) -> dict[st
 
 
 def _is_from_webhook(job: dict[str, Any]) -> bool:
+    """Return whether a webhook started a job: reviews, and incremental syncs. The first sync of the test is a full one."""
     return bool(job["spec"]["action"] == "pr" or job["spec"].get("sync", {}).get("incremental"))
 
 
