@@ -10,7 +10,9 @@ from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic, case_id
 from dashwright.api.domain.access.scopes import ACTIONS
 from dashwright.common.identity import Role
 
+#: End of the message that protects the last server admin.
 LAST_ADMIN = "last grafana admin"
+#: A grant of every action, everywhere.
 ALL_GRANTS = [(action, "*") for action in sorted(ACTIONS)]
 
 
@@ -18,8 +20,8 @@ async def create_user(api: Api, login: str = "testdrive", **form: Any) -> int:
     """Create a user as clients do, and return the id."""
     status, response = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
     assert status == 200, response
-    number: int = response["id"]
-    return number
+    user_id: int = response["id"]
+    return user_id
 
 
 async def test_a_created_user_logs_in(api: Api) -> None:
@@ -30,8 +32,8 @@ async def test_a_created_user_logs_in(api: Api) -> None:
     assert (await api("GET", "/api/user", auth=basic("user", "secret")))[1]["email"] == "user@graf.com"
     assert (await api("GET", f"/api/users/{response['id']}/orgs"))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
     second_org_id = await api.organization("Two")
-    number = await create_user(api, "other", OrgId=second_org_id)
-    assert [org["orgId"] for org in (await api("GET", f"/api/users/{number}/orgs"))[1]] == [second_org_id]
+    user_id = await create_user(api, "other", OrgId=second_org_id)
+    assert [org["orgId"] for org in (await api("GET", f"/api/users/{user_id}/orgs"))[1]] == [second_org_id]
     assert (await api("GET", "/api/org", auth=basic("other", "secret")))[1]["id"] == second_org_id
 
 
@@ -97,9 +99,9 @@ async def test_a_user_above_the_quota_is_not_created(start_api: StartApi) -> Non
 
 async def test_a_password_is_set(api: Api) -> None:
     """After a password is set, the old one is refused immediately."""
-    number = await create_user(api)
+    user_id = await create_user(api)
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
-    assert await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-one"}) == (
+    assert await api("PUT", f"/api/admin/users/{user_id}/password", {"password": "another-one"}) == (
         200,
         {"message": "User password updated"},
     )
@@ -108,7 +110,7 @@ async def test_a_password_is_set(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "body", "status", "text"),
+    ("user_id", "body", "status", "text"),
     [
         ("1", {"password": "abc"}, 400, "New password too short; it needs at least 4 characters"),
         ("1", {}, 400, "bad request data"),
@@ -119,18 +121,18 @@ async def test_a_password_is_set(api: Api) -> None:
     ],
     ids=case_id,
 )
-async def test_an_invalid_password_or_user_id_is_refused(api: Api, number: str, body: Any, status: int, text: str) -> None:
+async def test_an_invalid_password_or_user_id_is_refused(api: Api, user_id: str, body: Any, status: int, text: str) -> None:
     """An invalid password or id is refused. For an unknown user, the response is the 500 that clients expect."""
-    assert await api.message("PUT", f"/api/admin/users/{number}/password", body) == (status, text)
+    assert await api.message("PUT", f"/api/admin/users/{user_id}/password", body) == (status, text)
     assert (await api("GET", "/api/user"))[0] == 200
 
 
 async def test_the_server_admin_flag_is_set_and_reset(api: Api) -> None:
     """A change of the server admin flag applies to the next request."""
-    number = await create_user(api)
+    user_id = await create_user(api)
     user = basic("testdrive", "secret")
     assert (await api("GET", "/api/users", auth=user))[0] == 403
-    path = f"/api/admin/users/{number}/permissions"
+    path = f"/api/admin/users/{user_id}/permissions"
     assert await api("PUT", path, {"isGrafanaAdmin": True}) == (200, {"message": "User permissions updated"})
     assert (await api("GET", "/api/users", auth=user))[0] == 200
     assert (await api("PUT", path, {"isGrafanaAdmin": False}))[0] == 200
@@ -141,30 +143,30 @@ async def test_the_server_admin_flag_is_set_and_reset(api: Api) -> None:
 
 async def test_a_user_is_disabled_and_enabled(api: Api) -> None:
     """A disabled user cannot log in, and gets the same message as for a wrong password."""
-    number = await create_user(api)
+    user_id = await create_user(api)
     user = basic("testdrive", "secret")
     assert (await api("GET", "/api/user", auth=user))[0] == 200
-    assert await api("POST", f"/api/admin/users/{number}/disable") == (200, {"message": "User disabled"})
+    assert await api("POST", f"/api/admin/users/{user_id}/disable") == (200, {"message": "User disabled"})
     status, error = await api("GET", "/api/user", auth=user)
     assert (status, error["message"]) == (401, "Invalid username or password")
-    assert (await api("GET", f"/api/users/{number}"))[1]["isDisabled"] is True
-    assert await api("POST", f"/api/admin/users/{number}/enable") == (200, {"message": "User enabled"})
+    assert (await api("GET", f"/api/users/{user_id}"))[1]["isDisabled"] is True
+    assert await api("POST", f"/api/admin/users/{user_id}/enable") == (200, {"message": "User enabled"})
     assert (await api("GET", "/api/user", auth=user))[0] == 200
 
 
 async def test_a_user_is_deleted(api: Api) -> None:
     """A deleted user cannot log in and is not found, and the id is not used again."""
-    number = await create_user(api)
-    assert await api("DELETE", f"/api/admin/users/{number}") == (200, {"message": "User deleted"})
+    user_id = await create_user(api)
+    assert await api("DELETE", f"/api/admin/users/{user_id}") == (200, {"message": "User deleted"})
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 401
-    assert await api("DELETE", f"/api/admin/users/{number}") == (404, {"message": "user not found"})
-    assert await create_user(api) > number
+    assert await api("DELETE", f"/api/admin/users/{user_id}") == (404, {"message": "user not found"})
+    assert await create_user(api) > user_id
 
 
 async def test_logging_out_clears_the_cached_identity(api: Api) -> None:
     """As there are no sessions, a logout only clears cached credentials. Callers cannot log out themselves."""
-    number = await create_user(api)
-    assert await api("POST", f"/api/admin/users/{number}/logout") == (200, {"message": "User logged out"})
+    user_id = await create_user(api)
+    assert await api("POST", f"/api/admin/users/{user_id}/logout") == (200, {"message": "User logged out"})
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     assert await api("POST", "/api/admin/users/1/logout") == (400, {"message": "You cannot logout yourself"})
 
@@ -187,9 +189,9 @@ async def test_unknown_users_are_not_found(api: Api, method: str, path: str, bod
 
 async def test_the_last_server_admin_is_protected(api: Api) -> None:
     """The last enabled server admin cannot be demoted, disabled or deleted."""
-    number = await create_user(api)
-    await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True})
-    await api("POST", f"/api/admin/users/{number}/disable")
+    user_id = await create_user(api)
+    await api("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": True})
+    await api("POST", f"/api/admin/users/{user_id}/disable")
     for method, path, body, verb in (
         ("PUT", "/api/admin/users/1/permissions", {"isGrafanaAdmin": False}, "remove"),
         ("POST", "/api/admin/users/1/disable", None, "disable"),
@@ -197,7 +199,7 @@ async def test_the_last_server_admin_is_protected(api: Api) -> None:
     ):
         assert await api(method, path, body) == (400, {"message": f"cannot {verb} {LAST_ADMIN}"})
     assert (await api("PUT", "/api/admin/users/1/permissions", {"isGrafanaAdmin": True}))[0] == 200
-    assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}))[0] == 200
+    assert (await api("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": False}))[0] == 200
 
 
 @pytest.mark.parametrize("change", ["demote", "disable", "delete", "mixed"])
@@ -205,16 +207,16 @@ async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str
     """A caller who is not a server admin concurrently demotes, disables and deletes all server admins: one of them remains."""
     anna = await api.person("anna", Role.VIEWER, *ALL_GRANTS, grants_in=0)
     await api.person("boss", Role.ADMIN)
-    numbers = [await create_user(api, f"a{index}") for index in range(5)]
-    await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", numbers)
-    numbers.append(1)
+    user_ids = [await create_user(api, f"a{index}") for index in range(5)]
+    await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", user_ids)
+    user_ids.append(1)  # the first user
     changes: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
-        "demote": lambda number: api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}, auth=anna),
-        "disable": lambda number: api("POST", f"/api/admin/users/{number}/disable", auth=anna),
-        "delete": lambda number: api("DELETE", f"/api/admin/users/{number}", auth=anna),
+        "demote": lambda user_id: api("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": False}, auth=anna),
+        "disable": lambda user_id: api("POST", f"/api/admin/users/{user_id}/disable", auth=anna),
+        "delete": lambda user_id: api("DELETE", f"/api/admin/users/{user_id}", auth=anna),
     }
     requests = [changes[change] if change != "mixed" else list(changes.values())[index % 3] for index in range(6)]
-    responses = await asyncio.gather(*(apply_change(number) for apply_change, number in zip(requests, numbers, strict=True)))
+    responses = await asyncio.gather(*(apply_change(user_id) for apply_change, user_id in zip(requests, user_ids, strict=True)))
     assert sorted(status for status, _ in responses) == [200] * 5 + [400]
     assert await api.sql("select count(*) from person where is_admin and not is_disabled") == 1
 
@@ -223,11 +225,11 @@ async def test_the_only_admin_of_an_organization_is_not_deleted(api: Api) -> Non
     """Deleting the only Admin of an organization is refused, and the response names the organization."""
     second_org_id = await api.organization("Two")
     await api.person("anna", Role.ADMIN, org_id=second_org_id)
-    number = await api.sql("""select id from "user" where login = 'anna'""")
-    status, error = await api("DELETE", f"/api/admin/users/{number}")
+    user_id = await api.sql("""select id from "user" where login = 'anna'""")
+    status, error = await api("DELETE", f"/api/admin/users/{user_id}")
     assert (status, '"Two"' in error["message"]) == (400, True)
     assert (await api("DELETE", f"/api/orgs/{second_org_id}"))[0] == 200
-    assert (await api("DELETE", f"/api/admin/users/{number}"))[0] == 200
+    assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
 
 
 async def test_settings_are_shown_without_secrets(start_api: StartApi) -> None:
@@ -260,7 +262,7 @@ async def test_statistics_count_objects(api: Api) -> None:
     status, stats = await api("GET", "/api/admin/stats")
     assert status == 200
     assert len(stats) >= 10
-    assert all(isinstance(number, int) for number in stats.values())
+    assert all(isinstance(count, int) for count in stats.values())
     expected_counts = {"orgs": 1, "users": 2, "admins": 1, "editors": 0, "viewers": 1, "dashboards": 0, "serviceaccounts": 1}
     assert {name: stats[name] for name in expected_counts} == expected_counts
 
@@ -275,18 +277,18 @@ async def test_organization_admins_may_not_administer_the_server(api: Api, path:
 
 async def test_no_secret_is_in_the_audit(api: Api) -> None:
     """The audit events of a user contain neither passwords nor hashes."""
-    number = await create_user(api)
-    await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-secret"})
+    user_id = await create_user(api)
+    await api("PUT", f"/api/admin/users/{user_id}/password", {"password": "another-secret"})
     await api(
         "PUT", "/api/user/password", {"oldPassword": "another-secret", "newPassword": PASSWORD}, auth=basic("testdrive", "another-secret")
     )
-    await api("DELETE", f"/api/admin/users/{number}")
+    await api("DELETE", f"/api/admin/users/{user_id}")
     async with api.database.connection() as connection:
         rows = await connection.fetch("select action, actor, details::text from audit_event where outcome = 'ok' order by id")
     assert [(row["action"], row["actor"]) for row in rows] == [
         ("user.create", "user:1"),
         ("user.password.update", "user:1"),
-        ("user.password.update", f"user:{number}"),
+        ("user.password.update", f"user:{user_id}"),
         ("user.delete", "user:1"),
     ]
     assert not [row for row in rows if "secret" in row["details"] or PASSWORD in row["details"] or "argon2" in row["details"]]
@@ -307,17 +309,18 @@ async def test_changing_a_server_admin_needs_all_permissions(api: Api, action: s
 
     Neither a single action nor the right to create server admins suffices.
     """
-    number, other = await create_user(api), await create_user(api, "other")
-    await api.sql("""update "user" set is_admin = true where id = $1""", number)
+    user_id, other = await create_user(api), await create_user(api, "other")
+    await api.sql("""update "user" set is_admin = true where id = $1""", user_id)
     helper = await api.person("helper", Role.ADMIN, (action, "*"), ("users.permissions:write", "*"), grants_in=0)
-    status, error = await api(method, path.format(number), body, auth=helper)
+    status, error = await api(method, path.format(user_id), body, auth=helper)
     assert (status, error["title"]) == (403, "Access denied")
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
+    # A body with a login keeps the login of the user that it changes.
     other_body = body and ({**body, "login": "other"} if "login" in body else body)
     assert (await api(method, path.format(other), other_body, auth=helper))[0] == 200
     holder_of_all = await api.person("holder", Role.NONE, *ALL_GRANTS, grants_in=0)
     body = body and ({**body, "email": "mine@x"} if "login" in body else body)
-    assert (await api(method, path.format(number), body, auth=holder_of_all))[0] == 200
+    assert (await api(method, path.format(user_id), body, auth=holder_of_all))[0] == 200
 
 
 CHANGES_OF_A_USER = [
@@ -342,40 +345,40 @@ async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, m
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, $2, 'Viewer')", second_org_id, in_other_org)
     assert (await api(method, path.format(without_grants), body, auth=helper))[0] == 200
     missing_actions = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", in_other_org: "annotations:read"}
-    for number, needed in missing_actions.items():
-        status, error = await api(method, path.format(number), body, auth=helper)
+    for user_id, needed in missing_actions.items():
+        status, error = await api(method, path.format(user_id), body, auth=helper)
         assert (status, error["message"].rpartition(" ")[2]) == (403, needed)
     equal = await api.person("equal", Role.ADMIN, (action, "*"), ("orgs:delete", "org:*"), grants_in=0)
     await api.sql(
         """insert into org_user (org_id, user_id, role) select $1, id, 'Viewer' from "user" where login = 'equal'""", second_org_id
     )
-    for number in missing_actions:
-        assert (await api(method, path.format(number), body, auth=equal))[0] == 200
+    for user_id in missing_actions:
+        assert (await api(method, path.format(user_id), body, auth=equal))[0] == 200
 
 
 async def test_a_rejected_password_changes_nothing(api: Api) -> None:
     """After a rejected change the old password still works, and the audit has no change."""
-    number = await create_user(api)
-    await api.grant(number, "users.permissions:write", "*", 0)
+    user_id = await create_user(api)
+    await api.grant(user_id, "users.permissions:write", "*", 0)
     helper = await api.person("helper", Role.ADMIN, ("users.password:write", "*"), grants_in=0)
     before = await api.sql("select count(*) from audit_event where outcome = 'ok'")
-    assert (await api("PUT", f"/api/admin/users/{number}/password", {"password": "stolen"}, auth=helper))[0] == 403
+    assert (await api("PUT", f"/api/admin/users/{user_id}/password", {"password": "stolen"}, auth=helper))[0] == 403
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     assert await api.sql("select count(*) from audit_event where outcome = 'ok'") == before
 
 
 async def test_a_promotion_to_server_admin_needs_all_permissions(api: Api) -> None:
     """Only callers with every permission may promote a user, or themselves, to server admin. A token may have them, too."""
-    number = await create_user(api)
+    user_id = await create_user(api)
     helper = await api.person("helper", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
     own_id = await api.sql("""select id from "user" where login = 'helper'""")
-    for user_id in (number, own_id):
-        assert (await api("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
+    for promoted_id in (user_id, own_id):
+        assert (await api("PUT", f"/api/admin/users/{promoted_id}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
     account = await api.account("robot", Role.NONE)
     for action, scope in ALL_GRANTS:
         await api.grant(account, action, scope, 0)
     _, bearer = await api.token(account, "t")
-    assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True}, auth=f"Bearer {bearer}"))[0] == 200
+    assert (await api("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": True}, auth=f"Bearer {bearer}"))[0] == 200
 
 
 async def test_a_user_is_created_within_the_quota_of_organizations(start_api: StartApi) -> None:

@@ -156,7 +156,7 @@ async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
 
 
 async def test_annotations_are_found_by_each_filter(api: Api) -> None:
-    """Annotations are listed newest first. A filter with an invalid note_id is ignored, and a time span needs both ends."""
+    """Annotations are listed newest first. A filter with an invalid number is ignored, and a time span needs both ends."""
     dashboard = await save_dashboard(api, "abc", "A")
     await create_annotation(api, "old", time=1000, timeEnd=2000, tags=["a"])
     await create_annotation(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
@@ -304,8 +304,8 @@ async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
     auth = await api.person("ed", Role.EDITOR)
     assert (await api("POST", PATH, {"text": "of the organization"}, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/abc"))[0] == 200
-    note_id = await api.sql("""select id from "user" where login = 'ed'""")
-    assert (await api("DELETE", f"/api/admin/users/{note_id}"))[0] == 200
+    user_id = await api.sql("""select id from "user" where login = 'ed'""")
+    assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
     _, body = await api("GET", PATH)
     assert [(annotation["text"], annotation["userId"], annotation["login"]) for annotation in body] == [("of the organization", 0, "")]
 

@@ -262,11 +262,16 @@ REPOSITORY_ROUTES: Final[Mapping[str, str]] = {
     "GET settings": VIEWER,
 }
 
+#: The password of all users that tests create.
 PASSWORD: Final = "pw-of-everybody"
+#: Id of an organization of which only one caller is a member.
 OTHER_ORG: Final = 2
+#: Id of no object.
 UNKNOWN_ID: Final = 9007
 MAX_CONCURRENT_REQUESTS: Final = 12
+#: Paths of documents that are built at their first request.
 DOCUMENTS: Final = ("/openapi.json", "/asyncapi.json", "/openapi/v2", "/openapi/v3", "/docs")
+# Classes of outcomes.
 ADMITTED: Final = "admitted"
 UNAUTHENTICATED: Final = "401"
 NOT_A_MEMBER: Final = "403: not in the namespace"
@@ -274,26 +279,31 @@ FAILURE: Final = "a server error"
 
 
 def refusal_of(action: str) -> str:
+    """Return the outcome of a request that is refused for lack of an action."""
     return f"403: {action}"
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A caller with credentials and an identity. ``role`` is the role in organization ``org_id``, None for an unknown caller."""
+    """A caller with credentials and an identity."""
 
     name: str
     authorization: str | None
+    #: Role in the organization ``org_id``. None for a caller whose credentials are not valid.
     role: str | None
     org_id: int = 1
+    #: Organization that a header of each request selects.
     header_org: int | None = None
 
     @property
     def headers(self) -> dict[str, str]:
+        """The headers of each request of the caller."""
         sent_headers = {} if self.authorization is None else {"Authorization": self.authorization}
         return sent_headers if self.header_org is None else {**sent_headers, "X-Grafana-Org-Id": str(self.header_org)}
 
 
 def name_of(route: Route) -> str:
+    """Return the name of a route in the tables above."""
     return f"{route.method} {route.path}"
 
 
@@ -335,6 +345,7 @@ def expected_outcome(caller: Caller, route: Route) -> str:
 
 
 def holds(caller: Caller, action: str, scope: OrganizationScope | OrganizationInPath, path: str) -> bool:
+    """Return whether the role of a caller has an action in the organization for which a route checks it."""
     if caller.role == SERVER_ADMIN:
         return True
     is_own_organization = scope is OrganizationScope.CURRENT or (
@@ -356,6 +367,7 @@ class AuthorizationMatrix:
         self._request_slots = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def sql(self, statement: str, *values: object) -> int:
+        """Execute a statement and return its value, or 0 if it returns none."""
         async with self._database.connection() as connection:
             return int(await connection.fetchval(statement, *values) or 0)
 
@@ -367,18 +379,19 @@ class AuthorizationMatrix:
     async def person(self, login: str, role: str, org_id: int = 1) -> str:
         """Create a member and return their credentials."""
         hashed = await self._gateway.authentication.passwords.hash(PASSWORD)
-        number = await self.sql(
+        user_id = await self.sql(
             """insert into "user" (login, email, org_id, password) values ($1, $1, $2, $3) returning id""", login, org_id, hashed
         )
-        await self.sql("insert into org_user (org_id, user_id, role) values ($1, $2, $3)", org_id, number, role)
+        await self.sql("insert into org_user (org_id, user_id, role) values ($1, $2, $3)", org_id, user_id, role)
         return basic(login, PASSWORD)
 
     async def account(self, name: str, role: str) -> int:
-        number = await self.sql(
+        """Create a service account in organization 1 and return its id."""
+        user_id = await self.sql(
             """insert into "user" (login, email, org_id, is_service_account) values ($1, $1, 1, true) returning id""", name
         )
-        await self.sql("insert into org_user (org_id, user_id, role) values (1, $1, $2)", number, role)
-        return number
+        await self.sql("insert into org_user (org_id, user_id, role) values (1, $1, $2)", user_id, role)
+        return user_id
 
     async def token(self, name: str, role: str, *, expires: int | None = None, is_revoked: bool = False) -> str:
         """Create a service account, and return the token of its holder."""
@@ -404,6 +417,7 @@ class AuthorizationMatrix:
         return Caller(name, token, NONE)
 
     async def legacy_key(self, name: str, role: str) -> str:
+        """Create a legacy key in organization 1 and return the credentials of its holder."""
         hashed = await self._gateway.authentication.key_hashes.hash_secret("s3cret", name)
         await self.sql("insert into api_key (org_id, name, key, role) values (1, $1, $2, $3)", name, hashed, role)
         return f"Bearer {base64.b64encode(orjson.dumps({'k': 's3cret', 'n': name, 'id': 1})).decode()}"
@@ -441,6 +455,7 @@ class AuthorizationMatrix:
 
 
 def basic(login: str, password: str) -> str:
+    """Return the Authorization header of a user."""
     return "Basic " + base64.b64encode(f"{login}:{password}".encode()).decode()
 
 
@@ -500,6 +515,7 @@ async def callers(matrix: AuthorizationMatrix) -> list[Caller]:
 
 
 def fault_line(route: str, expected: str, status: int, actual: str, caller: str) -> str:
+    """Return a description of an unexpected outcome."""
     return f"{caller}: {route} should be {expected!r}, is {actual!r} ({status})"
 
 
@@ -602,8 +618,8 @@ async def test_a_grant_is_limited_to_its_object(matrix: AuthorizationMatrix) -> 
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize(("level", "number"), [("View", 1), ("Edit", 2), ("Admin", 4)])  # as Grafana numbers permissions
-async def test_a_rule_on_one_folder_passes_the_first_check(matrix: AuthorizationMatrix, level: str, number: int) -> None:
+@pytest.mark.parametrize(("level", "permission"), [("View", 1), ("Edit", 2), ("Admin", 4)])  # as Grafana numbers permissions
+async def test_a_rule_on_one_folder_passes_the_first_check(matrix: AuthorizationMatrix, level: str, permission: int) -> None:
     """A member of role None with a rule on one folder passes the check that precedes the read of an object in a folder, and no other."""
     login, uid = f"by-rule-{level}", f"open-{level}"
     caller = Caller(login, await matrix.person(login, NONE), NONE)
@@ -619,8 +635,8 @@ async def test_a_rule_on_one_folder_passes_the_first_check(matrix: Authorization
         if name_of(route) in row:
             required = route.required_access
             assert isinstance(required, Permission)
-            required_number = 4 if ".permissions:" in required.action else 1 if required.action.endswith(":read") else 2
-            expected = ADMITTED if required.object_rules_suffice and number >= required_number else refusal_of(required.action)
+            required_permission = 4 if ".permissions:" in required.action else 1 if required.action.endswith(":read") else 2
+            expected = ADMITTED if required.object_rules_suffice and permission >= required_permission else refusal_of(required.action)
             status, actual = row[name_of(route)]
             if actual != expected:
                 faults.append(fault_line(name_of(route), expected, status, actual, login))

@@ -12,6 +12,7 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards
 
 
 async def save_dashboard(api: Api, uid: str, title: str, *, folder: str = "", **spec: Any) -> dict[str, Any]:
+    """Save a dashboard and return the response."""
     body = {"dashboard": {"uid": uid, "title": title, **spec}, "folderUid": folder, "overwrite": True}
     status, response = await api("POST", "/api/dashboards/db", body)
     assert status == 200, response
@@ -20,6 +21,7 @@ async def save_dashboard(api: Api, uid: str, title: str, *, folder: str = "", **
 
 
 async def folder(api: Api, uid: str, title: str, **members: Any) -> dict[str, Any]:
+    """Create a folder and return it."""
     status, response = await api("POST", "/api/folders", {"uid": uid, "title": title, **members})
     assert status == 200, response
     created: dict[str, Any] = response
@@ -83,11 +85,11 @@ async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
 
 async def test_a_dashboard_may_be_given_by_id(api: Api) -> None:
     """A save by id needs an existing dashboard in the given version; a uid takes precedence."""
-    number = (await save_dashboard(api, "abc", "A"))["id"]
-    mismatch = {"dashboard": {"id": number, "title": "x", "version": 7}, "overwrite": False}
+    dashboard_id = (await save_dashboard(api, "abc", "A"))["id"]
+    mismatch = {"dashboard": {"id": dashboard_id, "title": "x", "version": 7}, "overwrite": False}
     assert (await api("POST", "/api/dashboards/db", mismatch))[0] == 412
-    status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": number, "title": "B", "version": 1}})
-    assert (status, response["uid"], response["id"], response["version"]) == (200, "abc", number, 2)
+    status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": dashboard_id, "title": "B", "version": 1}})
+    assert (status, response["uid"], response["id"], response["version"]) == (200, "abc", dashboard_id, 2)
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"id": 77, "title": "B"}}))[0] == 404
 
 

@@ -10,6 +10,7 @@ ABILITIES = ("canSave", "canEdit", "canAdmin", "canDelete", "canStar")
 
 
 async def create_dashboard(api: Api, title: str = "Prod Overview") -> None:
+    """Create the dashboard ``abc``."""
     status, body = await api("POST", DASHBOARDS, {"metadata": {"name": "abc"}, "spec": {"title": title}})
     assert status == 201, body
 

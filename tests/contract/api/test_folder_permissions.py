@@ -14,29 +14,34 @@ FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 
 
 async def folder(api: Api, uid: str, parent: str = "") -> None:
+    """Create a folder in a parent folder."""
     status, response = await api("POST", "/api/folders", {"uid": uid, "title": f"Folder {uid}", "parentUid": parent})
     assert status == 200, response
 
 
 async def dashboard(api: Api, uid: str, folder: str = "") -> int:
+    """Create a dashboard in a folder and return its id."""
     body = {"dashboard": {"uid": uid, "title": f"Dashboard {uid}"}, "folderUid": folder}
     status, response = await api("POST", "/api/dashboards/db", body)
     assert status == 200, response
-    number: int = response["id"]
-    return number
+    dashboard_id: int = response["id"]
+    return dashboard_id
 
 
 async def allow(api: Api, object_path: str, *items: dict[str, Any], auth: str = ADMIN) -> None:
+    """Replace the access rules of an object. ``permission`` is 1 (View), 2 (Edit) or 4 (Admin)."""
     status, response = await api("POST", f"/api/{object_path}/permissions", {"items": list(items)}, auth=auth)
     assert status == 200, response
 
 
 async def number_of(api: Api, login: str) -> int:
-    number: int = await api.sql("""select id from "user" where login = $1""", login)
-    return number
+    """Return the id of the user with a login."""
+    user_id: int = await api.sql("""select id from "user" where login = $1""", login)
+    return user_id
 
 
 async def team_of(api: Api, name: str, *logins: str) -> int:
+    """Create a team with these members and return its id."""
     team_id: int = (await api("POST", "/api/teams", {"name": name}))[1]["teamId"]
     for login in logins:
         assert (await api("POST", f"/api/teams/{team_id}/members", {"userId": await number_of(api, login)}))[0] == 200
@@ -44,6 +49,7 @@ async def team_of(api: Api, name: str, *logins: str) -> int:
 
 
 async def can_read(api: Api, auth: str, name: str, *, kind: str = "dashboards") -> bool:
+    """Return whether a caller may read a dashboard or folder."""
     status, response = await api("GET", f"{DASHBOARDS if kind == 'dashboards' else FOLDERS}/{name}", auth=auth)
     assert status in (200, 403), response
     return status == 200
@@ -53,13 +59,13 @@ async def test_default_permissions_are_listed(api: Api) -> None:
     """The list has Admins first, then the permissions of the roles at the root; below the root they are inherited."""
     await folder(api, "f")
     await folder(api, "g", "f")
-    number = await dashboard(api, "d", "f")
+    dashboard_id = await dashboard(api, "d", "f")
     expected = [("Admin", "Admin", 4), ("Editor", "Edit", 2), ("Viewer", "View", 1)]
     for object_path, inherited in (
         ("folders/f", False),
         ("folders/g", True),
         ("dashboards/uid/d", True),
-        (f"dashboards/id/{number}", True),
+        (f"dashboards/id/{dashboard_id}", True),
     ):
         status, items = await api("GET", f"/api/{object_path}/permissions")
         assert status == 200
@@ -73,14 +79,14 @@ async def test_a_posted_list_is_returned(api: Api) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     team = await team_of(api, "Team", "vic")
     await folder(api, "f")
-    number = await dashboard(api, "d", "f")
+    dashboard_id = await dashboard(api, "d", "f")
     items = [
         {"role": "Viewer", "permission": 1},
         {"role": "Editor", "permission": 2},
         {"teamId": team, "permission": 1},
         {"userId": 1, "permission": 4},
     ]
-    for object_path in ("folders/f", "dashboards/uid/d", f"dashboards/id/{number}"):
+    for object_path in ("folders/f", "dashboards/uid/d", f"dashboards/id/{dashboard_id}"):
         status, response = await api("POST", f"/api/{object_path}/permissions", {"items": items})
         assert (status, response) == (200, {"message": f"{'Folder' if 'folders' in object_path else 'Dashboard'} permissions updated"})
     _, permissions = await api("GET", "/api/folders/f/permissions")
@@ -123,6 +129,7 @@ async def test_invalid_rules_are_rejected(api: Api, item: dict[str, Any], messag
 
 
 async def test_unknown_objects_have_no_rules(api: Api) -> None:
+    """Reading and setting the rules of an unknown object is 404 with the message of its kind."""
     for object_path, message in (
         ("folders/x", "folder not found"),
         ("dashboards/uid/x", "Dashboard not found"),
@@ -181,12 +188,12 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
     """The first rule at the root adds to the roles; an empty level removes a rule; unknown users are refused by name."""
     viewer = await api.person("vic", Role.VIEWER)
     await (folder if kind == "folders" else dashboard)(api, "x")
-    team, number = await team_of(api, "Team", "vic"), await number_of(api, "vic")
+    team, user_id = await team_of(api, "Team", "vic"), await number_of(api, "vic")
     object_path = f"/api/access-control/{kind}/x"
-    assert await api("POST", f"{object_path}/users/{number}", {"items": [{"permission": 1}]}) == (200, {"message": "Permission removed"})
+    assert await api("POST", f"{object_path}/users/{user_id}", {"items": [{"permission": 1}]}) == (200, {"message": "Permission removed"})
     assert await api.sql("select count(*) from access_list") == 0
-    assert await api("POST", f"{object_path}/users/{number}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
-    expected_rules = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (number, None, None, "Edit")}
+    assert await api("POST", f"{object_path}/users/{user_id}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
+    expected_rules = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (user_id, None, None, "Edit")}
 
     async def list_rules() -> set[tuple[Any, ...]]:
         permissions = (await api("GET", object_path))[1]
@@ -202,10 +209,10 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
         ("users/x", {"permission": "View"}, "user not found"),
         ("teams/12345", {"permission": "View"}, "team not found"),
         ("builtInRoles/Boss", {"permission": "View"}, "role 'Boss' has no permissions of its own; give one of Viewer, Editor, Admin"),
-        (f"users/{number}", {"permission": "All"}, "permission 'All' is unknown: give View, Edit, Admin or nothing"),
+        (f"users/{user_id}", {"permission": "All"}, "permission 'All' is unknown: give View, Edit, Admin or nothing"),
     ):
         assert await api("POST", f"{object_path}/{path}", body) == (400, {"message": message})
-    complete_list = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
+    complete_list = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": user_id, "permission": ""}]}
     assert await api("POST", object_path, complete_list) == (200, {"message": "Permissions updated"})
     assert await list_rules() == {(None, None, "Viewer", "Edit")}
     described = (await api("GET", f"/api/access-control/{kind}/description"))[1]
@@ -261,7 +268,7 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
     """A deleted rule, membership, team or moved folder applies to the next request on every gateway."""
     first, second = await start_api(), await start_api()
     member_without_role = await first.person("vic", Role.NONE)
-    number = await number_of(first, "vic")
+    user_id = await number_of(first, "vic")
     await folder(first, "f")
     await folder(first, "closed")
     await folder(first, "g")
@@ -275,20 +282,20 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
         return results
 
     assert await shown_rules() == {False}
-    await allow(first, "folders/g", {"userId": number, "permission": 1})
+    await allow(first, "folders/g", {"userId": user_id, "permission": 1})
     assert await shown_rules() == {True}
     await allow(second, "folders/g")
     assert await shown_rules() == {False}
     team = await team_of(first, "Team", "vic")
     await allow(first, "folders/g", {"teamId": team, "permission": 1})
     assert await shown_rules() == {True}
-    assert (await second("DELETE", f"/api/teams/{team}/members/{number}"))[0] == 200
+    assert (await second("DELETE", f"/api/teams/{team}/members/{user_id}"))[0] == 200
     assert await shown_rules() == {False}
-    assert (await first("POST", f"/api/teams/{team}/members", {"userId": number}))[0] == 200
+    assert (await first("POST", f"/api/teams/{team}/members", {"userId": user_id}))[0] == 200
     assert await shown_rules() == {True}
     assert (await second("DELETE", f"/api/teams/{team}"))[0] == 200
     assert await shown_rules() == {False}
-    await allow(first, "folders/f", {"userId": number, "permission": 1})
+    await allow(first, "folders/f", {"userId": user_id, "permission": 1})
     assert (await second("POST", "/api/folders/g/move", {"parentUid": "f"}))[0] == 200
     assert await shown_rules() == {True}
     assert (await first("POST", "/api/folders/g/move", {"parentUid": "closed"}))[0] == 200
@@ -298,16 +305,16 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
 async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:
     """A user who leaves the organization and returns has no rules. A new folder with the name of a deleted one has none either."""
     member_without_role = await api.person("vic", Role.NONE)
-    number = await number_of(api, "vic")
+    user_id = await number_of(api, "vic")
     await folder(api, "f")
     await dashboard(api, "d", "f")
-    await allow(api, "folders/f", {"userId": number, "permission": 1})
+    await allow(api, "folders/f", {"userId": user_id, "permission": 1})
     assert await can_read(api, member_without_role, "d")
-    assert (await api("DELETE", f"/api/org/users/{number}"))[0] == 200
+    assert (await api("DELETE", f"/api/org/users/{user_id}"))[0] == 200
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "vic", "role": "None"}))[0] == 200
     assert not await can_read(api, member_without_role, "d")
-    await allow(api, "folders/f", {"userId": number, "permission": 1})
-    await allow(api, "dashboards/uid/d", {"userId": number, "permission": 1})
+    await allow(api, "folders/f", {"userId": user_id, "permission": 1})
+    await allow(api, "dashboards/uid/d", {"userId": user_id, "permission": 1})
     assert (await api("DELETE", "/api/folders/f"))[0] == 200
     await folder(api, "f")
     await dashboard(api, "d", "f")

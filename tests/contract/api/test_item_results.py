@@ -31,6 +31,7 @@ class Submitter:
         self.received: asyncio.Queue[AbstractIncomingMessage] = asyncio.Queue()
 
     async def submit(self, items: Sequence[Any], *, reply_to: str, closes: bool = True) -> None:
+        """Publish items whose results are sent to an address. ``closes`` closes the batch."""
         headers: dict[str, Any] = {"authorization": ADMIN, "dashwright-batch": "b", "dashwright-item-results": True}
         headers["dashwright-close"] = closes
         body = json.dumps(items).encode()
@@ -39,6 +40,7 @@ class Submitter:
         await exchange.publish(message, "submit.default")
 
     async def consume(self, queue: AbstractQueue, *, no_ack: bool = True) -> None:
+        """Begin to receive the messages of a queue."""
         await queue.consume(self.received.put, no_ack=no_ack)
 
     async def results(self, count: int) -> list[tuple[str | None, str | None, dict[str, Any]]]:
@@ -60,12 +62,14 @@ def broker(rabbitmq_broker: AmqpBroker) -> AmqpBroker:
 
 @pytest.fixture
 async def client(start_api: StartApi, database: Database, broker: AmqpBroker, tmp_path: Path) -> AsyncIterator[BatchClient]:
+    """Start a gateway and workers, and yield a client of batches."""
     async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
         yield BatchClient(await start_api())
 
 
 @pytest.fixture
 async def submitter(amqp_url: str) -> AsyncIterator[Submitter]:
+    """Yield a submitter that is connected to RabbitMQ."""
     async with await aio_pika.connect(amqp_url) as connection:
         yield Submitter(await connection.channel())
 
@@ -142,6 +146,7 @@ async def test_a_worker_that_dies_before_the_record_repeats_the_messages(
     crashes = iter([True])
 
     async def crash_once(connection: Connection, *arguments: Any) -> None:
+        """Fail once instead of recording that results were sent."""
         if next(crashes, False):
             raise Unavailable("the worker dies")
         await record(connection, *arguments)

@@ -20,6 +20,7 @@ YESTERDAY = int(time.time()) - 86_400
 
 
 def refusal_of(action: str) -> str:
+    """Return the message of a refusal for lack of an action."""
     return f"You'll need additional permissions to perform this action. Permissions needed: {action}"
 
 
@@ -134,8 +135,8 @@ async def test_only_legacy_keys_of_the_organization_are_deleted(api: Api) -> Non
     """Unknown ids, service account tokens and keys of other organizations are not deleted."""
     token, _ = await api.token(await api.account("robot"), "its token")
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Other"))
-    for number in (9999, 0, -1, token, foreign):
-        assert await api("DELETE", f"{LIST}/{number}") == (404, {"message": "Failed to delete API key"})
+    for key_id in (9999, 0, -1, token, foreign):
+        assert await api("DELETE", f"{LIST}/{key_id}") == (404, {"message": "Failed to delete API key"})
     assert await api.sql("select count(*) from api_key") == 2
 
 
@@ -166,6 +167,7 @@ async def test_keys_cannot_be_created(api: Api, auth: str | None) -> None:
 async def test_a_throttled_caller_receives_410(start_api: StartApi) -> None:
     """A caller above the limit of login attempts also receives 410 for the creation of a key."""
     api = await start_api(login_attempts=1)
+    # Two attempts more than the limit.
     for _ in range(3):
         assert (await api("GET", LIST, auth=basic("admin", "wrong")))[0] == 401
     assert await api("POST", LIST, auth=basic("admin", "wrong")) == (410, {"message": REMOVED_MESSAGE})

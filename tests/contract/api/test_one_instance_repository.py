@@ -12,10 +12,12 @@ MESSAGE = "Another repository is already targeting root"
 
 @pytest.fixture
 async def gateways(start_api: StartApi) -> tuple[Api, Api]:
+    """Start two gateways on one database."""
     return await start_api(), await start_api()
 
 
 def repository(name: str, target: str) -> dict[str, Any]:
+    """Return a local repository with a target."""
     sync = {"enabled": True, "target": target}
     return {"metadata": {"name": name}, "spec": {"title": name, "workflows": [], "type": "local", "local": {"path": name}, "sync": sync}}
 

@@ -7,9 +7,10 @@ from tests.contract.api.conftest import ADMIN, Api
 
 from dashwright.common.identity import Role
 
+#: Media types by which clients request all groups in one document.
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+#: Annotations that a pull leaves out of its files.
 SERVER_ANNOTATIONS: Final = ("createdBy", "updatedBy", "updatedTimestamp", "managedBy", "managerId", "sourcePath")
-"""Annotations that a pull leaves out of its files."""
 
 
 class Tool:
@@ -18,7 +19,7 @@ class Tool:
     def __init__(self, api: Api, auth: str) -> None:
         self._api = api
         self._auth = auth
-        self._paths: dict[str, str] = {}
+        self._paths: dict[str, str] = {}  # by version and kind, as ``folder.grafana.app/v1 Folder``
 
     async def discover(self) -> None:
         """Read the namespace, the server's version and the kinds."""
@@ -66,6 +67,7 @@ class Tool:
 
 
 def _without_server_fields(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without the fields that only the server sets."""
     metadata = item["metadata"]
     annotations = {key: text for key, text in metadata["annotations"].items() if key.partition("/")[2] not in SERVER_ANNOTATIONS}
     fields = {"name": metadata["name"], "namespace": metadata["namespace"]} | ({"annotations": annotations} if annotations else {})
@@ -74,6 +76,7 @@ def _without_server_fields(item: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(params=["password", "token"])
 async def tool(api: Api, request: pytest.FixtureRequest) -> Tool:
+    """Return a tool that has discovered the server, once for each type of credentials."""
     auth = ADMIN
     if request.param == "token":
         _, key = await api.token(await api.account("files", Role.ADMIN), "files")
@@ -84,10 +87,12 @@ async def tool(api: Api, request: pytest.FixtureRequest) -> Tool:
 
 
 def folder(name: str) -> dict[str, Any]:
+    """Return a folder whose title is its name."""
     return {"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "metadata": {"name": name}, "spec": {"title": name}}
 
 
 def dashboard(name: str, title: str, version: str = "v1beta1") -> dict[str, Any]:
+    """Return a dashboard in the folder ``f``."""
     metadata = {"name": name, "annotations": {"grafana.app/folder": "f"}}
     return {"apiVersion": f"dashboard.grafana.app/{version}", "kind": "Dashboard", "metadata": metadata, "spec": {"title": title}}
 

@@ -15,7 +15,7 @@ CODE_BLOCK = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.D
 
 
 def examples() -> list[tuple[str, str]]:
-    """Return the requests on the page and their responses."""
+    """Return the requests on the page and their responses, which alternate there."""
     blocks = [(label, text) for language, label, text in CODE_BLOCK.findall(PAGE.read_text()) if language == "http"]
     requests, responses = blocks[::2], blocks[1::2]
     assert {label for label, _ in requests} == {"request"}

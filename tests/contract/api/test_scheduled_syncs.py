@@ -40,6 +40,7 @@ class AheadClock(Clock):
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
+    """Start a git server without repositories."""
     root = tmp_path / "server"
     root.mkdir()
     async with git.serving(root) as serving:
@@ -48,6 +49,7 @@ async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
 
 @pytest.fixture
 def clock() -> AheadClock:
+    """Return the clock of the scheduler, which shows the real time until a test advances it."""
     return AheadClock()
 
 
@@ -75,6 +77,7 @@ def run_round(database: Database, broker: MemoryBroker, clock: AheadClock, tmp_p
 
 
 async def create_repository(api: Api, server: GitServer, **sync: Any) -> None:
+    """Create the repository ``team``. ``sync`` has further members of its block ``sync``."""
     block = {"url": server.url("team.git"), "branch": "main"}
     spec = {"title": "T", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder", **sync}, "githost": block}
     assert (await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
@@ -99,6 +102,7 @@ async def test_a_new_repository_is_synced_once(api: Api, server: GitServer, run_
     """A new repository has one full sync, however many rounds follow before the sync ends."""
     server.create_repository("team.git").commit({"a.json": "{}"})
     await create_repository(api, server)
+    # No worker runs the job, so that it is pending in the later rounds.
     for _ in range(3):
         await run_round()
     assert await list_syncs(api) == [{"incremental": False}]
@@ -148,6 +152,7 @@ async def test_a_failing_commit_is_retried_with_delays(api: Api, server: GitServ
     stored_commit = work_tree.commit({"a.json": "1"})
     await record_sync(api, stored_commit, clock)
     work_tree.commit({"a.json": "{broken"})
+    # The repository is due every 10 seconds, and the failed commit only after 10 minutes.
     for ahead, job_count in ((11, 1), (22, 0), (33, 0), (620, 1)):
         clock.ahead = ahead
         await run_round()
@@ -188,6 +193,7 @@ async def test_a_check_without_a_new_commit_writes_nothing(api: Api, server: Git
     for ahead in (11, 22, 33):
         clock.ahead = ahead
         await run_round()
+        # The repository is not due again.
         await run_round()
     assert await list_syncs(api) == []
     assert await api.sql("select last_value from resource_version") == before

@@ -16,8 +16,8 @@ async def create_team(api: Api, name: str, **members: Any) -> int:
     """Create a team and return its id."""
     status, body = await api("POST", "/api/teams", {"name": name, **members})
     assert (status, body["message"]) == (200, "Team created"), body
-    number: int = body["teamId"]
-    return number
+    team_id: int = body["teamId"]
+    return team_id
 
 
 async def test_a_team_is_created_and_read(api: Api) -> None:
@@ -199,9 +199,9 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     assert (status, [team["name"] for team in own_teams], own_teams[0]["permission"]) == (200, ["A", "b"], 4)
     assert await api("GET", "/api/users/1/teams") == (200, own_teams)
     kim = await api.person("kim", Role.VIEWER)
-    kims_number = await api.sql("""select id from "user" where login = 'kim'""")
+    kims_id = await api.sql("""select id from "user" where login = 'kim'""")
     assert await api("GET", "/api/user/teams", auth=kim) == (200, [])
-    assert await api("GET", f"/api/users/{kims_number}/teams") == (200, [])
+    assert await api("GET", f"/api/users/{kims_id}/teams") == (200, [])
     for unknown_user in ("9999", "-1", "kim"):
         assert await api("GET", f"/api/users/{unknown_user}/teams") == (404, {"message": "user not found"})
     assert (await api("GET", "/api/users/1/teams", auth=kim))[0] == 403

@@ -13,6 +13,7 @@ TRASH = f"{DASHBOARDS}?labelSelector=grafana.app/get-trash%3Dtrue"
 
 
 async def create_dashboard(api: Api, name: str, title: str = "T", **annotations: str) -> dict[str, Any]:
+    """Create a dashboard with annotations of ``grafana.app``, and return it."""
     metadata = {"name": name, "annotations": {f"grafana.app/{key}": text for key, text in annotations.items()}}
     status, created = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": title}})
     assert status == 201, created
@@ -21,11 +22,13 @@ async def create_dashboard(api: Api, name: str, title: str = "T", **annotations:
 
 
 async def change_title(api: Api, name: str, title: str) -> None:
+    """Change the title of a dashboard, which creates a version."""
     status, body = await api("PUT", f"{DASHBOARDS}/{name}", {"metadata": {"name": name}, "spec": {"title": title}})
     assert status == 200, body
 
 
 async def delete(api: Api, *names: str) -> None:
+    """Delete dashboards, in this order."""
     for name in names:
         assert (await api("DELETE", f"{DASHBOARDS}/{name}"))[0] == 200
 
@@ -200,11 +203,11 @@ async def test_another_message_restores_nothing(api: Api, message: str) -> None:
 
 async def test_a_deleted_organization_empties_its_trash(api: Api) -> None:
     """The trash of a deleted organization is emptied, because no user could restore its objects."""
-    number = await api.organization("other")
-    second_admin = await api.person("boss", Role.ADMIN, org_id=number)
-    dashboards_path = f"{GROUP}/org-{number}/dashboards"
+    org_id = await api.organization("other")
+    second_admin = await api.person("boss", Role.ADMIN, org_id=org_id)
+    dashboards_path = f"{GROUP}/org-{org_id}/dashboards"
     assert (await api("POST", dashboards_path, {"metadata": {"name": "d"}, "spec": {"title": "T"}}, auth=second_admin))[0] == 201
     assert (await api("DELETE", f"{dashboards_path}/d", auth=second_admin))[0] == 200
     assert await api.sql("select count(*) from trash") == 1
-    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+    assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
     assert await api.sql("select count(*) from trash") == 0

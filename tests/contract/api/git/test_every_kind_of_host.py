@@ -245,7 +245,7 @@ async def test_a_changed_hook_is_repaired_and_removed(environment: ReviewEnviron
     assert (repaired_id, (repaired if "url" in repaired else repaired["config"])["url"]) == (hook_id, address)
     assert orjson.dumps(repaired) != before
     await environment.worker.hooks.refresh()
-    number, delivery = await open_pull_request(environment)
+    _, delivery = await open_pull_request(environment)
     assert delivery.status == 202, delivery
     assert (await environment.api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     await environment.worker.hooks.remove()

@@ -181,7 +181,6 @@ async def test_a_pull_request_from_a_fork_is_reviewed(environment: ReviewEnviron
 
 
 async def enable_pictures(environment: ReviewEnvironment) -> None:
-    """Let reviews of the repository draw pictures of changed dashboards."""
     _, team = await environment.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["githost"]["generateDashboardPreviews"] = True
     status, body = await environment.api("PUT", f"{REPOSITORIES}/team", team)
@@ -289,9 +288,8 @@ async def test_at_most_four_reviews_run_concurrently(environment: ReviewEnvironm
         if re.search(r"/pulls/\d+$", request.path):
             running += 1
             max_running = max(max_running, running)
-        is_status = request.method == "POST" and "/statuses/" in request.path
-        if is_status and b"pending" not in await request.read():
-            running -= 1
+        is_end = request.method == "POST" and "/statuses/" in request.path and b"pending" not in await request.read()
+        running -= is_end
         return None
 
     environment.host.api_fault = count
@@ -312,8 +310,6 @@ async def test_a_failing_host_fails_the_review(environment: ReviewEnvironment) -
     number = environment.propose({"a.json": dashboard("a", "Other")})
 
     def fail_at(path_part: str, refusal_status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
-        """Return a fault that refuses each request whose path contains a part."""
-
         async def fail(request: web.Request) -> web.StreamResponse | None:
             return web.json_response({"message": "no"}, status=refusal_status) if path_part in request.path else None
 
@@ -343,7 +339,6 @@ async def test_a_silent_host_times_out(environment: ReviewEnvironment, monkeypat
     released = asyncio.Event()
 
     async def hang(request: web.Request) -> web.StreamResponse | None:
-        """Hold the request for the changed files."""
         if "/files" in request.path:
             await released.wait()
         return None
