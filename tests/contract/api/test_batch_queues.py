@@ -38,6 +38,7 @@ async def channel(amqp_url: str) -> AsyncIterator[AbstractChannel]:
 async def client(
     start_api: StartApi, database: Database, broker: AmqpBroker, tmp_path: Path, no_delays: None
 ) -> AsyncIterator[BatchClient]:
+    """Start a gateway and workers, and yield a client of batches."""
     async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
         yield BatchClient(await start_api())
 

@@ -14,11 +14,13 @@ from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
 
+#: An expression with a syntax error.
 INVALID = "$A +"
 
 
 @pytest.fixture
 async def client(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[BatchClient]:
+    """Start a gateway and workers, and yield a client of batches."""
     async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
         yield BatchClient(await start_api())
 
@@ -31,6 +33,7 @@ def slow_evaluation() -> dict[str, Any]:
 
 
 def later(**time: int) -> str:
+    """Return a time in the future, as the API accepts it."""
     return (datetime.now(UTC) + timedelta(**time)).isoformat()
 
 

@@ -23,11 +23,12 @@ async def dashboard_id(api: Api) -> int:
     body = {"dashboard": {"uid": "d1", "title": "Third"}, "folderUid": "f1", "overwrite": True}
     status, response = await api("POST", "/api/dashboards/db", body)
     assert (status, response["version"]) == (200, 3)
-    number: int = response["id"]
-    return number
+    dashboard_id: int = response["id"]
+    return dashboard_id
 
 
 async def list_versions(api: Api, path: str) -> tuple[list[int], str]:
+    """Return the numbers of the listed versions and the token of the next page."""
     status, body = await api("GET", path)
     assert status == 200, body
     return [item["version"] for item in body["versions"]], body["continueToken"]

@@ -8,6 +8,7 @@ import pytest
 from tests.contract.api.conftest import Api, StartApi
 
 VERSIONS = ("v0alpha1", "v1alpha1", "v1beta1", "v1", "v2alpha1", "v2beta1", "v2")
+#: Versions whose dashboards have panels. The dashboards of the others have elements and a layout.
 CLASSIC = VERSIONS[:4]
 
 
@@ -17,6 +18,7 @@ def path_in(version: str, name: str = "") -> str:
 
 
 DASHBOARDS, BETA, ALPHA = path_in("v2alpha1"), path_in("v1beta1"), path_in("v0alpha1")
+#: Spec that replaces one that cannot be converted. No dashboard has this schema version.
 PLACEHOLDER = {"title": "T", "schemaVersion": 9999}
 
 
@@ -53,6 +55,7 @@ def panel(number: int, title: str) -> dict[str, Any]:
 
 
 def tab(title: str, layout: dict[str, Any]) -> dict[str, Any]:
+    """Return a tab with a layout."""
     return {"kind": "TabsLayoutTab", "spec": {"title": title, "layout": layout}}
 
 
@@ -83,6 +86,7 @@ BROKEN = {"title": "T", "elements": {}, "layout": grid_layout("missing")}
 
 
 async def create_dashboard(api: Api, spec: dict[str, Any], path: str = DASHBOARDS, name: str = "d") -> tuple[int, Any]:
+    """Create a dashboard. Return the status and the body of the response."""
     return await api("POST", path, {"metadata": {"name": name}, "spec": spec})
 
 

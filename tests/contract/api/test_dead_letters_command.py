@@ -27,6 +27,7 @@ CreateLetters = Callable[..., Awaitable[list[str]]]
 
 @pytest.fixture(autouse=True)
 def handled_deliveries(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    """Count the dead letters that gateways have stored in this test."""
     return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
@@ -51,6 +52,7 @@ TOO_LARGE_BODY = b"x" * (2 * 1024 * 1024 + 1)
 
 
 def sync_submission(repository: str) -> bytes:
+    """Return a submission that is refused as long as the repository does not exist."""
     return json.dumps({"action": "sync", "repository": repository, "sync": {}}).encode()
 
 
@@ -141,6 +143,7 @@ async def test_named_letters_are_replayed_once(api: Api, create_letters: CreateL
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     assert await run_command(replay, names[:1], dry_run=True, options=server_options(api)) == 0
     assert printed_lines(capsys) == [f"{names[0]} can be replayed"]
+    # Both runs fail because of the second letter.
     for _ in range(2):
         assert await run_command(replay, names, options=server_options(api)) == 1
         output = capsys.readouterr()

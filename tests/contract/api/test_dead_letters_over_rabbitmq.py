@@ -41,6 +41,7 @@ class CountingBroker(AmqpBroker):
 
 @pytest.fixture
 async def proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
+    """Start a proxy of RabbitMQ, whose connections a test can interrupt."""
     async with TcpProxy(amqp_url) as proxy:
         yield proxy
 
@@ -56,11 +57,13 @@ async def broker(proxy: TcpProxy) -> AsyncIterator[CountingBroker]:
 
 @pytest.fixture(autouse=True)
 def stored_letters(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    """Count the dead letters that gateways have handled in this test."""
     return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture(autouse=True)
 def handled_submissions(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    """Count the submissions that gateways have handled in this test."""
     return HandledDeliveries(monkeypatch, QueueSubmissions)
 
 
@@ -102,6 +105,7 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
     path = LETTERS + path.format(name=letter["metadata"]["name"])
 
     async def lose_transaction() -> None:
+        """Terminate the database session in which the replay is recorded."""
         assert await api.sql(_TERMINATE_SESSION_OF_REPLAY)
 
     async with watching(api, JOBS) as jobs:
@@ -149,5 +153,6 @@ async def test_two_gateways_replay_each_letter_once(start_api: StartApi, broker:
     results: list[tuple[int, Any]] = await asyncio.gather(*(api("POST", f"{LETTERS}/replay") for api in (first, second, first)))
     assert [status for status, _ in results] == [200] * 3
     assert sum(result["replayed"] for _, result in results) == count
+    # Each letter was submitted once by the test, and once by a replay.
     assert broker.submissions == 2 * count
     assert await letters(first, f"?labelSelector={STATE}=dead") == []

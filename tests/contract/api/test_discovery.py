@@ -8,7 +8,9 @@ from tests.contract.api.conftest import ADMIN, Api
 from dashwright.common.identity import Role
 from dashwright.common.kinds.registry import KINDS
 
+#: Media type of the document that describes all groups, by its version.
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+#: The header ``Accept`` of kubectl.
 KUBECTL = ",".join((AGGREGATED.format("v2"), AGGREGATED.format("v2beta1"), "application/json"))
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 

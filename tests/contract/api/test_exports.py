@@ -38,6 +38,7 @@ async def export(git_api: Api, git_server: GitServer) -> Export:
 async def create_repository(
     api: Api, server: GitServer, *, target: str = "instance", workflows: tuple[str, ...] = ("write", "branch")
 ) -> None:
+    """Create the repository ``team``, whose files are in ``team.git`` on the server."""
     spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": target}}
     spec |= {"githost": {"url": server.url("team.git"), "branch": "main"}}
     status, body = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
@@ -45,9 +46,11 @@ async def create_repository(
 
 
 async def wait_for_job(api: Api, job: dict[str, Any], repository: str = "team") -> dict[str, Any]:
+    """Return the status of a job once it has ended."""
     notified = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
+            # A subscription begins with a notification, so that a job that has ended before is found.
             await notified.wait()
             notified.clear()
             _, body = await api("GET", f"{REPOSITORIES}/{repository}/jobs/{job['metadata']['uid']}")
@@ -56,23 +59,27 @@ async def wait_for_job(api: Api, job: dict[str, Any], repository: str = "team") 
 
 
 async def create_folder(api: Api, name: str, title: str, parent: str = "") -> None:
+    """Create a folder in a parent folder."""
     metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
     status, body = await api("POST", FOLDERS, {"metadata": metadata, "spec": {"title": title}})
     assert status == 201, body
 
 
 async def create_dashboard(api: Api, name: str, title: str, parent: str = "", *, url: str = CLASSIC, **spec: Any) -> None:
+    """Create a dashboard in a folder. ``url`` selects the version."""
     metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
     status, body = await api("POST", url, {"metadata": metadata, "spec": {"title": title, **spec}})
     assert status == 201, body
 
 
 def list_files(server: GitServer, ref: str = "main") -> list[str]:
+    """Return the paths of the files of a branch, without that of the first commit."""
     paths = git(server.root / "team.git", "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", ref)
     return [path for path in paths.splitlines() if path != "README.md"]
 
 
 def read_json(server: GitServer, path: str, ref: str = "main") -> dict[str, Any]:
+    """Return the parsed content of a file."""
     document: dict[str, Any] = json.loads(git(server.root / "team.git", "show", f"{ref}:{path}"))
     return document
 
@@ -83,6 +90,7 @@ def count_commits(server: GitServer, ref: str = "main") -> int:
 
 
 def counts(status: dict[str, Any], resource: str = "dashboards") -> dict[str, int]:
+    """Return the counts of a job for a kind of objects, without those that are 0."""
     counters: dict[str, int] = next((item for item in status.get("summary") or [] if item["resource"] == resource), {})
     return {key: counters[key] for key in ("create", "update", "noop", "error") if counters.get(key)}
 

@@ -20,16 +20,18 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
 
-NEEDED_OPERATIONS: Final = {
+#: Models that the generated client must have.
+NEEDED_MODELS: Final = {
     "Job", "JobList", "Repository", "RepositoryList", "Folder", "FolderList", "Evaluation", "EvaluationList", "CreateFolderCommand",
     "QueryRequest", "QueryResults",
 }  # fmt: skip
+#: Warnings about YAML and pictures, which the generator does not support. Any other warning is a fault of the description.
 LIMITS_OF_THE_GENERATOR: Final = ("Unsupported content type", "Unsupported content_type")
-"""Warnings about YAML and pictures, which the generator does not support. Any other warning is a fault of the description."""
 
 
 @pytest.fixture
 async def address(tmp_path: Path, database: Database) -> AsyncIterator[str]:
+    """Start a gateway and an expressions worker, and yield the address of the gateway."""
     settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
     broker = MemoryBroker()
     await broker.start()
@@ -59,7 +61,7 @@ async def test_every_example_succeeds(address: str) -> None:
 
 
 async def test_a_generated_client_works(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A generated client has all needed operations, and its requests and responses fit the server."""
+    """A generated client has all needed models, and its requests and responses fit the server."""
     async with aiohttp.ClientSession(address) as session, session.get("/openapi.json") as response:
         (tmp_path / "openapi.json").write_bytes(await response.read())
     (tmp_path / "config.yaml").write_text("post_hooks: []\n")
@@ -68,7 +70,7 @@ async def test_a_generated_client_works(address: str, tmp_path: Path, monkeypatc
     assert faults == []
     monkeypatch.syspath_prepend(str(tmp_path))
     models = importlib.import_module("generated.models")
-    assert set(dir(models)) >= NEEDED_OPERATIONS
+    assert set(dir(models)) >= NEEDED_MODELS
     await asyncio.to_thread(use_generated_client, address)
 
 
@@ -91,6 +93,7 @@ def use_generated_client(address: str) -> None:
     with generated_client as client:
 
         def call(module: str, *parameters: Any, **body: Any) -> Any:
+            """Call an operation of the generated client and return the parsed response."""
             return importlib.import_module(f"generated.api.{module}").sync(*parameters, client=client, **body)
 
         folder = call("folders.create_folder", body=models.CreateFolderCommand(title="Shop", uid="shop"))

@@ -39,6 +39,7 @@ async def insert(
     labels: Mapping[str, str] | None = None,
     namespace: str = "default",
 ) -> None:
+    """Insert or replace a dashboard, without the checks of a gateway."""
     text = orjson.dumps(spec or {"title": name}).decode()
     annotations = {"grafana.app/folder": folder} if folder else {}
     write = Write(DASHBOARD, name, text, "v2alpha1", extract=Extract(name), labels=labels or {}, annotations=annotations)
@@ -47,12 +48,14 @@ async def insert(
 
 
 async def create_dashboards(api: Api, *names: str, **options: Any) -> None:
+    """Insert dashboards with these names, each in a transaction of its own."""
     async with api.database.connection() as connection:
         for name in names:
             await insert(connection, name, **options)
 
 
 def names_of(page: Any) -> list[str]:
+    """Return the names on a page."""
     return [item["metadata"]["name"] for item in page["items"]]
 
 
@@ -80,6 +83,7 @@ async def test_the_pages_of_a_list_show_one_version(api: Api) -> None:
     done = asyncio.Event()
 
     async def write(seed: int) -> None:
+        """Write or delete 150 random dashboards."""
         generator = random.Random(seed)
         async with api.database.connection() as connection:
             for _ in range(150):
@@ -94,6 +98,7 @@ async def test_the_pages_of_a_list_show_one_version(api: Api) -> None:
                     )
 
     async def read(limit: int) -> list[list[Any]]:
+        """Read lists in pages of a size until all writers have ended."""
         lists_of_pages = []
         while not done.is_set():
             lists_of_pages.append(await pages_of(api, f"limit={limit}"))
@@ -240,8 +245,8 @@ async def test_selectors_narrow_a_list_down(api: Api) -> None:
     assert await list_names(fieldSelector="metadata.namespace=org-2") == []
     assert await list_names(fieldSelector="metadata.name=b", labelSelector="team=x") == []
     _, item = await api("GET", f"{LIST}/b")
-    number = item["metadata"]["labels"]["grafana.app/deprecatedInternalID"]
-    assert await list_names(labelSelector=f"grafana.app/deprecatedInternalID={number}") == ["b"]
+    internal_id = item["metadata"]["labels"]["grafana.app/deprecatedInternalID"]
+    assert await list_names(labelSelector=f"grafana.app/deprecatedInternalID={internal_id}") == ["b"]
     assert await list_names(labelSelector="grafana.app/deprecatedInternalID=1") == []
 
 

@@ -58,6 +58,7 @@ async def test_a_search_filters_sorts_and_has_pages(api: Api) -> None:
     memory = await add_entry(api, [{"expr": "memory"}], "loki")
     disk = await add_entry(api, [{"expr": "disk"}], "sql")
     first = int(Clock().now().timestamp()) - 60
+    # The entries are one second apart.
     await api.sql("update query_history set created_at = to_timestamp($1::bigint + id - (select min(id) from query_history))", first)
     await api("PATCH", f"{PATH}/{disk}", {"comment": "not CPU"})
     await api("POST", f"{PATH}/star/{memory}")

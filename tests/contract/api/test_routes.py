@@ -29,16 +29,19 @@ FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
+    """Return the settings of a gateway without special ones."""
     return load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
 
 
 @pytest.fixture
 def routes(settings: Settings, database: Database, broker: MemoryBroker) -> list[Route]:
+    """Return the routes of a gateway that is not started."""
     return Gateway(settings, database, broker, Clock()).routes
 
 
 @pytest.fixture
 async def session(settings: Settings, database: Database, broker: MemoryBroker) -> AsyncIterator[aiohttp.ClientSession]:
+    """Start a gateway and yield an HTTP client of it."""
     gateway = Gateway(settings, database, broker, Clock())
     address = await gateway.start()
     async with aiohttp.ClientSession(address) as client_session:
@@ -47,6 +50,7 @@ async def session(settings: Settings, database: Database, broker: MemoryBroker) 
 
 
 async def call(session: aiohttp.ClientSession, method: str, path: str, **options: Any) -> tuple[int, Any]:
+    """Send a request as the server admin. Return the status and the body of the response."""
     headers = CREDENTIALS if "json" in options else {**CREDENTIALS, "Content-Type": "application/json"}
     async with session.request(method, path, headers=headers, **options) as response:
         return response.status, await response.json()
@@ -243,6 +247,7 @@ async def test_an_object_larger_than_the_limit_is_refused(session: aiohttp.Clien
     assert (status, error["reason"]) == (413, "RequestEntityTooLarge")
 
 
+#: A text that PostgreSQL cannot store.
 NUL = "a\u0000b"
 
 
@@ -311,6 +316,7 @@ async def test_a_repository_does_not_inherit_the_jobs_of_its_name(session: aioht
     repository = f"{NAMESPACE}/repositories/r"
 
     async def create_repository_and_job() -> Any:
+        """Create the repository and a sync job of it. Return the metadata of the job."""
         await call(session, "POST", f"{NAMESPACE}/repositories", json=body)
         job = (await call(session, "POST", f"{repository}/sync"))[1]["metadata"]
         assert (await call(session, "GET", f"{repository}/jobs/{job['uid']}"))[0] == 200

@@ -17,6 +17,7 @@ ALL_PERMISSIONS = {
     "serviceaccounts.permissions:read": True,
     "serviceaccounts.permissions:write": True,
 }
+# Message, message id and status of errors, as ``typed_error`` returns them.
 NOT_FOUND = ("service account not found", "serviceaccounts.ErrNotFound", 404)
 NAME_IN_USE = ("service account already exists", "serviceaccounts.ErrAlreadyExists", 400)
 BAD_ROLE = ("invalid role specified; give one of None, Viewer, Editor, Admin", "serviceaccounts.ErrInvalidRoleSpecified", 400)
@@ -167,8 +168,8 @@ async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any)
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("foreign", auth=admin)
     foreign_uid = (await api("GET", f"{ACCOUNTS}/{foreign}", auth=admin))[1]["uid"]
-    for number in (9999, 0, -1, 1, foreign):
-        assert typed_error(await api(method, f"{ACCOUNTS}/{number}", body)) == NOT_FOUND
+    for unknown_id in (9999, 0, -1, 1, foreign):
+        assert typed_error(await api(method, f"{ACCOUNTS}/{unknown_id}", body)) == NOT_FOUND
     message = "Service account ID is invalid" if method == "DELETE" else "Service Account ID is invalid"
     for identifier in ("abc", "1.5", "9223372036854775808", foreign_uid):
         assert await api(method, f"{ACCOUNTS}/{identifier}", body) == (400, {"message": message})
@@ -271,7 +272,7 @@ async def test_accounts_are_found_by_their_state(api: Api) -> None:
 async def test_a_grant_on_one_account_covers_no_other_account(api: Api) -> None:
     """A grant on one account restricts lists to it. Other accounts are 403 by number and uid, whether they exist or not."""
     granted_account, other_account = await api.account("mine"), await api.account("other")
-    uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (granted_account, other_account)]
+    uids = [(await api("GET", f"{ACCOUNTS}/{account}"))[1]["uid"] for account in (granted_account, other_account)]
     grants = [(action, f"serviceaccounts:id:{granted_account}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
     limited_caller = await api.person("someone", Role.NONE, *grants)
     page = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=limited_caller))[1]

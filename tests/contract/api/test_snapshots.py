@@ -15,6 +15,7 @@ from dashwright.common.identity import Role
 PATH: Final = "/api/snapshots"
 LIST: Final = "/api/dashboard/snapshots"
 NOT_FOUND: Final = (404, {"message": "Snapshot not found"})
+#: A key that a client chooses.
 KEY: Final = "0123456789abcdef"
 
 
@@ -28,6 +29,7 @@ async def create_snapshot(api: Api, *, uid: str = "", **members: Any) -> dict[st
 
 
 async def snapshot_keys(api: Api, query: str = "", **options: Any) -> list[str]:
+    """Return the keys of the listed snapshots."""
     status, body = await api("GET", f"{LIST}{query}", **options)
     assert status == 200, body
     return [item["key"] for item in body]
