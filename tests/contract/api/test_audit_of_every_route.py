@@ -52,30 +52,32 @@ REFUSED_ROUTES: Final = frozenset(
 # Git hosts send these requests with a signature; tests/contract/api/test_webhooks.py tests their events.
 SIGNED_ROUTES: Final = frozenset({"POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook"})
 
+#: The values of path parameters by name, and what else the functions that create them have noted.
 CreatedValues = dict[str, Any]
-"""The values of path parameters by name, and what else the functions that create them have noted."""
+#: Creates the object that a parameter of the path names, and returns the parameter's value. Receives the values of earlier parameters.
 CreateValue = Callable[[Api, CreatedValues], Awaitable[Any]]
-"""Creates the object that a parameter of the path names, and returns the parameter's value. Receives the values of earlier parameters."""
 
 _numbers = itertools.count(1)
 
 
 def unused_name(prefix: str) -> str:
+    """Return the prefix with a number that no other name has."""
     return f"{prefix}{next(_numbers)}"
 
 
 async def organization(api: Api, _: CreatedValues) -> int:
+    """Create an organization and return its id."""
     return await api.organization(unused_name("Org "))
 
 
 async def user(api: Api, created: CreatedValues) -> int:
-    """Create a user and note their login as ``login``; in an organization they are a Viewer next to an Admin."""
+    """Create a user, note their login as ``login``, and return their id. A second user is the Admin of the same organization."""
     created["login"] = unused_name("user")
     org_id = created.get("org_id", 1)
     await api.person(unused_name("boss"), Role.ADMIN, org_id=org_id)
     await api.person(created["login"], Role.VIEWER, org_id=org_id)
-    number: int = await api.sql("""select id from "user" where login = $1""", created["login"])
-    return number
+    user_id: int = await api.sql("""select id from "user" where login = $1""", created["login"])
+    return user_id
 
 
 async def other_organization(api: Api, created: CreatedValues) -> int:
@@ -86,30 +88,36 @@ async def other_organization(api: Api, created: CreatedValues) -> int:
 
 
 async def login(api: Api, created: CreatedValues) -> str:
+    """Create a user and return their login."""
     await user(api, created)
     return str(created["login"])
 
 
 async def account(api: Api, _: CreatedValues) -> int:
+    """Create a service account and return its id."""
     return await api.account(unused_name("robot"))
 
 
 async def token(api: Api, created: CreatedValues) -> int:
+    """Create a token of the service account that was noted as ``id``, and return its id."""
     return (await api.token(created["id"], unused_name("token")))[0]
 
 
 async def key(api: Api, _: CreatedValues) -> int:
+    """Create a legacy key and return its id."""
     return await api.legacy_key(unused_name("key"))
 
 
 async def team(api: Api, _: CreatedValues) -> int:
+    """Create a team and return its id."""
     return int((await api("POST", "/api/teams", {"name": unused_name("team")}))[1]["teamId"])
 
 
 async def team_member(api: Api, created: CreatedValues) -> int:
-    number = await user(api, created)
-    assert (await api("POST", f"/api/teams/{created['team_id']}/members", {"userId": number}))[0] == 200
-    return number
+    """Create a user, add them to the team that was noted as ``team_id``, and return their id."""
+    user_id = await user(api, created)
+    assert (await api("POST", f"/api/teams/{created['team_id']}/members", {"userId": user_id}))[0] == 200
+    return user_id
 
 
 async def data_source(api: Api, _: CreatedValues) -> Any:
@@ -121,21 +129,24 @@ async def data_source(api: Api, _: CreatedValues) -> Any:
 
 
 async def source_uid(api: Api, created: CreatedValues) -> str:
+    """Create a data source and return its uid, which is also its name."""
     return str((await data_source(api, created))["name"])
 
 
 async def source_id(api: Api, created: CreatedValues) -> int:
+    """Create a data source and return its id."""
     return int((await data_source(api, created))["id"])
 
 
 async def dashboard(api: Api, _: CreatedValues) -> str:
+    """Create a dashboard and return its uid."""
     uid = unused_name("dashboard")
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": uid, "title": uid}}))[0] == 200
     return uid
 
 
 async def changed_dashboard(api: Api, created: CreatedValues) -> str:
-    """Create a dashboard with two versions."""
+    """Create a dashboard with two versions and return its uid."""
     uid = await dashboard(api, created)
     body = {"dashboard": {"uid": uid, "title": "Changed"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", body))[0] == 200
@@ -143,24 +154,29 @@ async def changed_dashboard(api: Api, created: CreatedValues) -> str:
 
 
 async def deleted_dashboard(api: Api, created: CreatedValues) -> str:
+    """Create a dashboard, delete it and return its uid."""
     uid = await dashboard(api, created)
     assert (await api("DELETE", f"/api/dashboards/uid/{uid}"))[0] == 200
     return uid
 
 
-async def dashboard_number(api: Api, uid: str) -> int:
+async def id_of_dashboard(api: Api, uid: str) -> int:
+    """Return the id of a dashboard, by which older clients name it."""
     return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", uid))
 
 
 async def dashboard_id(api: Api, created: CreatedValues) -> int:
-    return await dashboard_number(api, await dashboard(api, created))
+    """Create a dashboard and return its id."""
+    return await id_of_dashboard(api, await dashboard(api, created))
 
 
 async def changed_dashboard_id(api: Api, created: CreatedValues) -> int:
-    return await dashboard_number(api, await changed_dashboard(api, created))
+    """Create a dashboard with two versions and return its id."""
+    return await id_of_dashboard(api, await changed_dashboard(api, created))
 
 
 async def panel(api: Api, _: CreatedValues) -> str:
+    """Create a library panel and return its name."""
     name = unused_name("panel")
     created = {"metadata": {"name": name}, "spec": PANEL}
     assert (await api("POST", PANELS.format(namespace="default"), created))[0] == 201
@@ -168,43 +184,49 @@ async def panel(api: Api, _: CreatedValues) -> str:
 
 
 async def annotation(api: Api, _: CreatedValues) -> int:
+    """Create an annotation and return its id."""
     status, created = await api("POST", "/api/annotations", {"text": "Deployed"})
     assert status == 200, created
     return int(created["id"])
 
 
 async def snapshot(api: Api, _: CreatedValues) -> str:
+    """Create a snapshot and return its key."""
     status, created = await api("POST", "/api/snapshots", {"dashboard": {"title": "S"}})
     assert status == 200, created
     return str(created["key"])
 
 
 async def playlist(api: Api, _: CreatedValues) -> str:
+    """Create a playlist and return its uid."""
     status, created = await api("POST", "/api/playlists", PLAYLIST)
     assert status == 200, created
     return str(created["uid"])
 
 
 async def history_entry(api: Api, _: CreatedValues) -> str:
+    """Add a query to the query history and return the uid of the entry."""
     status, created = await api("POST", "/api/query-history", HISTORY_ENTRY)
     assert status == 200, created
     return str(created["result"]["uid"])
 
 
 async def folder(api: Api, _: CreatedValues) -> str:
+    """Create a folder and return its uid."""
     uid = unused_name("folder")
     assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
     return uid
 
 
 def repository_named(name: str, root: Path) -> Any:
+    """Return the manifest of a local repository whose files are in a directory below the root."""
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 0}
     spec = {"title": name, "workflows": ["write"], "type": "local", "local": {"path": str(root / name)}, "sync": sync}
     return {"metadata": {"name": name}, "spec": spec}
 
 
 async def repository(api: Api, _: CreatedValues) -> str:
-    """Create a repository that was healthy just now."""
+    """Create a repository that was healthy just now, and return its name."""
     name = unused_name("repository")
     status, created = await api("POST", f"{PROVISIONING}/repositories", repository_named(name, api.data))
     assert status == 201, created
@@ -229,6 +251,7 @@ async def synced_repository(api: Api, _: CreatedValues) -> str:
 
 
 async def job(api: Api, created: CreatedValues) -> str:
+    """Submit a sync of a new repository and return the name of the job."""
     status, body = await api("POST", f"{PROVISIONING}/repositories/{await repository(api, created)}/sync")
     assert status == 202, body
     return str(body["metadata"]["name"])
@@ -238,12 +261,14 @@ EVALUATION: Final = {"panel": {"type": "timeseries", "targets": [{"refId": "A", 
 
 
 async def evaluation(api: Api, _: CreatedValues) -> str:
+    """Submit an evaluation and return its name."""
     status, body = await api("POST", f"{EVALUATIONS}/evaluations", {"metadata": {"name": unused_name("evaluation")}, "spec": EVALUATION})
     assert status == 202, body
     return str(body["metadata"]["name"])
 
 
 async def dead_letter(api: Api, _: CreatedValues) -> str:
+    """Insert a dead letter and return its name."""
     name: str = await api.sql(
         """
         insert into dead_letter (name, namespace, server_only, delivery_hash, routing_key, exchange, queue, reason, headers,
@@ -277,6 +302,7 @@ def template_selecting(make: CreateValue) -> CallTemplate:
 
 
 def template(body: Any = None, *, as_created_user: bool = False, **created: CreateValue | str | int) -> CallTemplate:
+    """Return a call with a body and the values of its path parameters."""
     return CallTemplate(body, created, as_created_user)
 
 
@@ -307,14 +333,17 @@ THEME: Final = {"theme": "dark"}
 
 
 def new_object(_: CreatedValues) -> Any:
+    """Return an object of any kind that needs only a title."""
     return {"metadata": {"name": unused_name("object")}, **TITLED}
 
 
 def new_panel(_: CreatedValues) -> Any:
+    """Return a new library panel."""
     return {"metadata": {"name": unused_name("object")}, "spec": PANEL}
 
 
 async def batch(api: Api, _: CreatedValues) -> str:
+    """Create an empty batch and return its name."""
     name = unused_name("batch")
     body = {"metadata": {"name": name}, "spec": {}}
     assert (await api("POST", BATCH.format(namespace="default", name="").rstrip("/"), body))[0] == 201
@@ -322,7 +351,7 @@ async def batch(api: Api, _: CreatedValues) -> str:
 
 
 async def failed_batch(api: Api, created: CreatedValues) -> str:
-    """Create a batch with an item that failed."""
+    """Create a batch with an item that failed, and return its name."""
     name = await batch(api, created)
     columns = "(batch, index, id, kind, spec, state, status)"
     item = "select uid, 0, 'a', 'Evaluation', '{}', 'error', '{}' from batch where name = $1"
@@ -332,9 +361,11 @@ async def failed_batch(api: Api, created: CreatedValues) -> str:
 
 
 def new_source(_: CreatedValues) -> Any:
+    """Return a new data source."""
     return {"name": unused_name("source"), "type": "other"}
 
 
+#: A successful call of each changing route, by method and path.
 TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     f"POST {DASHBOARDS}": template(new_object),
     f"DELETE {DASHBOARDS}/{{name}}": template(name=dashboard),
@@ -514,9 +545,10 @@ def changing_routes(routes: list[Route]) -> dict[str, Route]:
     return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | REFUSED_ROUTES | FORWARDED | SIGNED_ROUTES}
 
 
-async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
+async def events_of(api: Api, request_id: str) -> list[tuple[str, str, int]]:
+    """Return action, outcome and status of the audit events of a request."""
     async with api.database.connection() as connection:
-        rows = await connection.fetch("select action, outcome, status from audit_event where request_id = $1", request)
+        rows = await connection.fetch("select action, outcome, status from audit_event where request_id = $1", request_id)
     return [(row["action"], row["outcome"], row["status"]) for row in rows]
 
 
@@ -531,6 +563,7 @@ class PreparedCall:
     headers: Mapping[str, str]
 
     async def send(self, api: Api, *, query: str = "", headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+        """Send the call with further parameters and headers. Return the status and the body of the response."""
         path = f"{self.path}{'&' if '?' in self.path else '?'}{query}" if query else self.path
         return await api(self.method, path, self.body, auth=self.auth, headers={**self.headers, **(headers or {})})
 
@@ -546,8 +579,9 @@ async def prepare_call(api: Api, route: Route, call_template: CallTemplate) -> P
     return PreparedCall(route.method, path, body, auth, content_type(route))
 
 
-async def send_prepared(api: Api, route: Route, call_template: CallTemplate, request: str) -> tuple[int, Any]:
-    return await (await prepare_call(api, route, call_template)).send(api, headers={"X-Request-Id": request})
+async def send_prepared(api: Api, route: Route, call_template: CallTemplate, request_id: str) -> tuple[int, Any]:
+    """Create the objects of a call and send it with a request id. Return the status and the body of the response."""
+    return await (await prepare_call(api, route, call_template)).send(api, headers={"X-Request-Id": request_id})
 
 
 def content_type(route: Route) -> Mapping[str, str]:
@@ -571,10 +605,10 @@ async def test_every_change_is_one_event(api: Api, jobs_worker: None) -> None:
     table = changing_routes(api.routes)
     assert table.keys() == TEMPLATES.keys()
     for name, route in table.items():
-        request = unused_name("call-")
-        status, response = await send_prepared(api, route, TEMPLATES[name], request)
+        request_id = unused_name("call-")
+        status, response = await send_prepared(api, route, TEMPLATES[name], request_id)
         assert status < 300, (name, response)
-        assert await events_of(api, request) == [(route.audit, "ok", status)], name
+        assert await events_of(api, request_id) == [(route.audit, "ok", status)], name
 
 
 async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:

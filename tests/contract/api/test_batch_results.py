@@ -28,7 +28,9 @@ from dashwright.common.stores import batch_results
 from dashwright.jobs_worker.batches.archiver import BatchArchiver
 from dashwright.jobs_worker.stores import batch_segments
 
+#: An expression that cannot be parsed.
 INVALID = "$A +"
+#: Runs a test once before and once after the results were moved to storage.
 in_database_and_storage = pytest.mark.parametrize("is_archived", [False, True], ids=["in the database", "in storage"])
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 
@@ -55,11 +57,13 @@ def storage_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
 
 @pytest.fixture
 def storage(storage_settings: dict[str, Any]) -> ObjectStorage:
+    """Return the storage to which the archiver moves results."""
     return ObjectStorage.at(load(**storage_settings).results_location)
 
 
 @pytest.fixture
 def archiver(database: Database, storage: ObjectStorage) -> BatchArchiver:
+    """Return an archiver, which does nothing until a test calls it."""
     return BatchArchiver(database, storage, Clock())
 
 
@@ -101,13 +105,15 @@ async def run_batch(client: BatchClient, count: int = 25, *, failed: int = -1, *
 
 
 def objects(tmp_path: Path) -> list[Path]:
+    """Return the paths of the stored objects: one per segment."""
     return sorted(path for path in (tmp_path / "batches").rglob("*") if path.is_file())
 
 
 async def count_rows(database: Database, table: str) -> int:
+    """Return the number of rows of a table, or of what follows ``from`` in a query."""
     async with database.connection() as connection:
-        number: int = await connection.fetchval(f"select count(*) from {table}")
-        return number
+        count: int = await connection.fetchval(f"select count(*) from {table}")
+        return count
 
 
 @in_database_and_storage
@@ -202,6 +208,7 @@ async def test_archived_results_leave_the_database(
     assert [json.loads(line)["index"] for line in lines] == [*range(25)]
     await archiver.run_once()
     assert objects(tmp_path) == paths
+    # 25 items have three segments.
     assert len(paths) == 3
     assert all(path.parent.parent.stat().st_mode & 0o077 == 0 for path in paths)
     assert "job" not in (await client.items("b"))[0]
@@ -349,6 +356,7 @@ async def test_a_segment_is_not_stored_if_its_items_were_retried(
     complete = batch_segments.complete
 
     async def retry_first(*arguments: Any, **options: Any) -> bool:
+        """Retry the failed item before the segment is recorded as complete."""
         monkeypatch.setattr(batch_segments, "complete", complete)
         assert (await client.post("b", "retry"))[1]["retried"] == 1
         return await complete(*arguments, **options)
@@ -370,6 +378,7 @@ async def test_results_are_read_while_they_are_moved(client: BatchClient, archiv
     list_page = batch_results.list_page
 
     async def move_after(*arguments: Any, **options: Any) -> Any:
+        """Move the results to storage after the reader has read where they are."""
         page = await list_page(*arguments, **options)
         monkeypatch.setattr(batch_results, "list_page", list_page)
         await archiver.run_once()

@@ -34,12 +34,12 @@ def grid_layout(*names: str) -> dict[str, Any]:
     return {"kind": "GridLayout", "spec": {"items": items}}
 
 
-def panel(number: int, title: str) -> dict[str, Any]:
+def panel(panel_id: int, title: str) -> dict[str, Any]:
     """Return a text panel as ``v2beta1`` has it."""
     return {
         "kind": "Panel",
         "spec": {
-            "id": number,
+            "id": panel_id,
             "title": title,
             "description": "",
             "links": [],

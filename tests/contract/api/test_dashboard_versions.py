@@ -20,6 +20,7 @@ async def save_versions(api: Api, name: str, *titles: str, **spec: Any) -> None:
 
 
 def history(name: str, **query: Any) -> str:
+    """Return the path that lists the versions of a dashboard as Kubernetes objects."""
     selector = {"labelSelector": "grafana.app/get-history=true", "fieldSelector": f"metadata.name={name}", **query}
     return f"{DASHBOARDS}?{'&'.join(f'{key}={quote(str(value))}' for key, value in selector.items())}"
 

@@ -254,8 +254,8 @@ async def test_grants_by_id_or_name_become_grants_by_uid(api: Api) -> None:
     """A grant by id or name is stored for the existing data source's uid; an unknown one is rejected."""
     source = await create_data_source(api, name="A: b*", uid="a")
     await api.person("anna", Role.NONE)
-    number = await api.sql("""select id from "user" where login = 'anna'""")
-    path = f"/api/access-control/users/{number}/permissions"
+    user_id = await api.sql("""select id from "user" where login = 'anna'""")
+    path = f"/api/access-control/users/{user_id}/permissions"
     for scope in (f"datasources:id:{source['id']}", "datasources:name:A: b*", "datasources:uid:a"):
         assert (await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]}))[0] == 200, scope
         assert (await api("GET", path))[1]["permissions"] == [{"action": "datasources:query", "scope": "datasources:uid:a"}]
@@ -314,15 +314,15 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
         await api("DELETE", f"{PATH}/uid/{uid}")
         events = (await api("GET", "/api/audit"))[1]["events"]
     assert "hunter22" not in str(logged)
-    number = events[0]["object"].removeprefix("data-source:")
+    source_id = events[0]["object"].removeprefix("data-source:")
     result = [(event["action"], event["object"], event["details"]) for event in events if event["action"].startswith("data-source")]
     record = {"uid": uid, "name": "n", "type": "x"}
     assert result == [
-        ("data-source.delete", f"data-source:{number}", record),
-        ("data-source.update", f"data-source:{number}", {**record, "secrets": ["basicAuthPassword", "token"]}),
+        ("data-source.delete", f"data-source:{source_id}", record),
+        ("data-source.update", f"data-source:{source_id}", {**record, "secrets": ["basicAuthPassword", "token"]}),
         (
             "data-source.create",
-            f"data-source:{number}",
+            f"data-source:{source_id}",
             {"uid": uid, "name": "Prometheus", "type": "prometheus", "secrets": ["basicAuthPassword"]},
         ),
     ]

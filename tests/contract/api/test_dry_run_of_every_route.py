@@ -38,10 +38,10 @@ from dashwright.common.messaging.memory import MemoryBroker
 REVIEW: Final = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 WEBHOOK: Final = f"POST {REPOSITORY}/webhook"
 TEST_ROUTE: Final = f"POST {REPOSITORY}/test"
+#: Routes that only return a response, with or without a dry run.
 ROUTES_WITHOUT_EFFECT: Final = frozenset({REVIEW, TEST_ROUTE})
-"""These routes only return a response, with or without a dry run."""
+#: Tables that a dry run may change: they count requests to git hosts, and have the times when users were last seen.
 VARYING_TABLES: Final = frozenset({"git_host", "git_host_share", "user"})
-"""Tables that a dry run may change: they count requests to git hosts, and have the times when users were last seen."""
 
 
 async def team(_: Api, __: CreatedValues) -> str:
@@ -59,14 +59,17 @@ async def create_and_settle(api: Api, create_batch: CreateValue, created: Create
 
 
 async def settled_batch(api: Api, created: CreatedValues) -> str:
+    """Create a batch for which the worker has nothing to do, and return its name."""
     return await create_and_settle(api, batch, created)
 
 
 async def settled_failed_batch(api: Api, created: CreatedValues) -> str:
+    """Create a batch with a failed item, for which the worker has nothing to do, and return its name."""
     return await create_and_settle(api, failed_batch, created)
 
 
 async def hooked_repository(api: Api, _: CreatedValues) -> str:
+    """Create a repository that accepts deliveries of its git host, and return its name."""
     await create_hooked_repository(api)
     return "boards"
 
@@ -93,6 +96,7 @@ OWN_CALLS: Final[Mapping[str, CallTemplate]] = {
 class Snapshot:
     """Everything that a request may leave behind: rows by table, branches, files, and messages to queues."""
 
+    #: The MD5 digest of all rows, by table.
     tables: Mapping[str, str]
     branches: str
     files: Mapping[str, bytes]
@@ -114,6 +118,7 @@ class DryRunEnvironment:
     messages: list[str]
 
     async def snapshot(self) -> Snapshot:
+        """Return the present rows, branches, files and messages."""
         async with self.api.database.connection() as connection:
             names = [row["name"] for row in await connection.fetch("select tablename as name from pg_tables where schemaname = 'public'")]
             query = """select '{0}' as name, md5(coalesce(string_agg(row::text, ',' order by row::text), '')) as digest from "{0}" as row"""
@@ -129,6 +134,7 @@ class DryRunEnvironment:
 async def environment(
     git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> DryRunEnvironment:
+    """Start the environment. It records the exchange and routing key of each message from now on."""
     work_tree = git_server.create_repository("team.git")
     spec = {"title": "Team", "type": "githost", "workflows": ["write", "branch"], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}

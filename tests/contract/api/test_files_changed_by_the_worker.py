@@ -29,6 +29,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.adapters.store import DatabaseObjectStore
 
+#: The files with which a repository starts.
 TREE = {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "deep/in/c.json": dashboard("c", "C"), "deep/notes.md": "none"}
 
 
@@ -58,6 +59,7 @@ class Team:
 
 
 async def create_repository(api: Api, folder: Path, work_tree: WorkTree | None, url: str, **spec: Any) -> Team:
+    """Create the repository ``team``: on the git host of a work tree, or else with its files in a local folder."""
     block = (
         {"type": "local", "local": {"path": str(folder)}}
         if work_tree is None
@@ -73,12 +75,14 @@ async def create_repository(api: Api, folder: Path, work_tree: WorkTree | None, 
 
 @pytest.fixture
 async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
+    """Return a client of the repositories queue that sends calls for the repository ``team``."""
     async with Calls(broker, "team") as calls:
         yield calls
 
 
 @pytest.fixture
 def work_tree(git_server: GitServer) -> WorkTree:
+    """Return a work tree with the files of ``TREE``, pushed to the git host as ``team.git``."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit(dict(TREE))
     return work_tree
@@ -101,10 +105,12 @@ async def synced_team(kind: str, tree: dict[str, str], api: Api, server: GitServ
 
 @pytest.fixture(params=["git", "local"])
 async def team(request: pytest.FixtureRequest, git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
+    """Return a synced repository with the files of ``TREE``, once on a git host and once in a local folder."""
     return await synced_team(request.param, TREE, git_api, git_server, tmp_path / "team")
 
 
 def indented_json(tree: Any) -> str:
+    """Return JSON with an indent of two spaces, as it is written to files."""
     return json.dumps(tree, indent=2)
 
 
@@ -192,6 +198,7 @@ async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> 
     assert (team.read("deep/notes.md"), team.read("a.json")) == (None, TREE["a.json"])
 
 
+#: Method, path, content and options of a change, with the class and text of the error.
 INVALID_CHANGES: list[tuple[str, str, Any, dict[str, str], type[DashwrightError], str]] = [
     ("create", "a.json", {"uid": "x", "title": "X", "panels": []}, {}, AlreadyExists, "a.json already exists"),
     ("create", "deep/", None, {}, AlreadyExists, "already exists"),
@@ -226,6 +233,7 @@ async def test_invalid_changes_are_rejected(team: Team, calls: Calls) -> None:
     assert (await team.api("POST", DASHBOARDS, {"metadata": {"name": "theirs"}, "spec": {"title": "Theirs"}}))[0] == 201
     before, files = await team.stored_titles(), await calls.files()
     for method, path, content, options, error, reason in INVALID_CHANGES:
+        # Without a base a change is planned, and with a base it is executed.
         for base in ("", "0" * 64):
             with pytest.raises(error, match=reason) as raised:
                 await calls.request_change(method, path, content, base=base, **options)
@@ -284,6 +292,7 @@ async def test_a_commit_has_author_and_message(
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
 
     def newest_commit() -> str:
+        """Return the author and the first line of the message of the newest commit on main."""
         git(work_tree.folder, "fetch", "--quiet", "origin")
         return git(work_tree.folder, "show", "--no-patch", "--format=%an <%ae>|%s", "origin/main")
 
@@ -355,6 +364,7 @@ async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer,
     body = {"uid": "a", "title": "A2", "panels": []}
 
     async def allow(*workflows: str) -> None:
+        """Replace the workflows of the repository."""
         _, response = await git_api("GET", f"{REPOSITORIES}/team")
         response["spec"]["workflows"] = list(workflows)
         assert (await git_api("PUT", f"{REPOSITORIES}/team", response))[0] == 200
@@ -436,6 +446,7 @@ async def test_a_later_commit_is_not_overwritten(
         monkeypatch.setattr(RepositoryCheckouts, "commit", commit_and_push)
 
     async def forget_stored_commit() -> None:
+        """Change the record of the repository's last stored commit, as if another worker had replaced it."""
         await git_api.sql("update repository_commit set edition = edition + 1, ref = null returning 1")
 
     push_after_commit("Newer", lambda: run_sync(git_api))
@@ -452,6 +463,7 @@ async def test_concurrent_changes_are_all_kept(team: Team, calls: Calls) -> None
     """Concurrent changes, repeated after conflicts, are all committed and stored."""
 
     async def change(name: str) -> None:
+        # Each conflict means that another change was committed, so far fewer attempts suffice.
         for _ in range(20):
             try:
                 await calls.plan_and_change("create", f"many/{name}.json", {"uid": name, "title": name.upper(), "panels": []})

@@ -75,9 +75,9 @@ async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_serv
     assert log(git_server, "%an|%ae|%s|%H") == f"Anna Ä|anna@example.org|Better|{body['ref']}"
     assert json.loads(content(git_server, "deep/b.json"))["title"] == "B2"
     assert await titles(git_api) == {"a": "A", "b": "B2"}
-    number = await git_api.sql("""select id from "user" where login = 'anna'""")
+    anna_id = await git_api.sql("""select id from "user" where login = 'anna'""")
     _, current = await git_api("GET", f"{DASHBOARDS}/b")
-    assert current["metadata"]["annotations"]["grafana.app/updatedBy"] == f"user:{number}"
+    assert current["metadata"]["annotations"]["grafana.app/updatedBy"] == f"user:{anna_id}"
     assert (await sync_status(git_api))["lastRef"] == body["ref"]
 
 
@@ -136,8 +136,8 @@ async def test_a_file_needs_read_access_to_directory_and_object(
     closed = await git_api.sql("select folder from resource where name = 'b'")
     for folder, rules in (("team", []), (closed, [])):
         assert (await git_api("POST", f"/api/access-control/folders/{folder}", {"permissions": rules}))[0] == 200
-    number = await git_api.sql("""select id from "user" where login = 'vic'""")
-    only_a = {"permissions": [{"userId": number, "permission": "View"}]}
+    viewer_id = await git_api.sql("""select id from "user" where login = 'vic'""")
+    only_a = {"permissions": [{"userId": viewer_id, "permission": "View"}]}
     assert (await git_api("POST", "/api/access-control/dashboards/a", only_a))[0] == 200
     assert (await git_api("GET", f"{DASHBOARDS}/a", auth=viewer))[0] == 200
     assert (await git_api("GET", f"{FILES}/a.json", auth=viewer))[0] == 200

@@ -96,12 +96,12 @@ async def test_a_folder_is_moved(api: Api) -> None:
 async def test_a_folder_shows_the_permissions_of_the_caller(api: Api) -> None:
     """A folder shows what the access rules permit to the caller, as flags, and with ``accesscontrol`` also as actions."""
     viewer = await api.person("vic", Role.VIEWER)
-    number = await number_of(api, "vic")
+    viewer_id = await number_of(api, "vic")
     await folder(api, "f")
     # Levels of access and what they permit: View, Edit and Admin.
     expected = [(1, False, False, False), (2, True, True, False), (4, True, True, True)]
     for level, can_save, can_delete, can_admin in expected:
-        await allow(api, "folders/f", {"userId": number, "permission": level})
+        await allow(api, "folders/f", {"userId": viewer_id, "permission": level})
         status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=viewer)
         assert status == 200
         flags = (response["canSave"], response["canDelete"], response["canAdmin"])

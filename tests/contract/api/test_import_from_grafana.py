@@ -142,17 +142,17 @@ def grafana_rows() -> Rows:
     }
 
 
-def user_row(number: int, login: str, **fields: Any) -> dict[str, Any]:
+def user_row(user_id: int, login: str, **fields: Any) -> dict[str, Any]:
     """Return a user, whose password is ``pw of`` and the login."""
     salt = f"salt of {login}"
     hashed = key_material.hash_secret(f"pw of {login}", salt)
-    common = {"id": number, "version": 0, "login": login, "email": f"{login}@example.org", "password": hashed, "salt": salt, "rands": "r"}
-    return row(**{**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{number}", **fields})
+    common = {"id": user_id, "version": 0, "login": login, "email": f"{login}@example.org", "password": hashed, "salt": salt, "rands": "r"}
+    return row(**{**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{user_id}", **fields})
 
 
-def version_row(number: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
+def version_row(row_id: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
     """Return a version of the dashboard ``cpu``."""
-    result = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": dashboard_json("cpu", title)}
+    result = {"id": row_id, "dashboard_id": dashboard, "version": generation, "message": message, "data": dashboard_json("cpu", title)}
     return {**result, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **fields}
 
 

@@ -66,8 +66,8 @@ async def test_one_key_is_migrated_alone(api: Api) -> None:
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
     assert await api("POST", f"{MIGRATE}/{migrated_key}") == (200, {"message": "Service accounts migrated"})
     assert [key["id"] for key in (await api("GET", "/api/auth/keys"))[1]] == [other_key]
-    for number in (migrated_key, foreign, 9999):
-        assert await api("POST", f"{MIGRATE}/{number}") == (404, {"message": "API key not found"})
+    for key_id in (migrated_key, foreign, 9999):
+        assert await api("POST", f"{MIGRATE}/{key_id}") == (404, {"message": "API key not found"})
     assert await api("POST", f"{MIGRATE}/abc") == (400, {"message": "Key ID is invalid"})
 
 

@@ -12,6 +12,7 @@ from tests.servers.git import GitServer, WorkTree, git
 
 PANELS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
 PANEL = {"id": 3, "type": "stat", "title": "CPU", "options": {"unit": "%"}, "fieldConfig": {}, "description": "Load of all hosts"}
+#: The file of the panel ``cpu``, and a dashboard that shows this panel.
 FILE = {"apiVersion": "dashboard.grafana.app/v0alpha1", "kind": "LibraryPanel", "metadata": {"name": "cpu"}, "spec": PANEL}
 DASHBOARD = {"uid": "load", "title": "Load", "panels": [{"id": 1, "libraryPanel": {"uid": "cpu", "name": "CPU"}}]}
 

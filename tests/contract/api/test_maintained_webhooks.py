@@ -116,11 +116,11 @@ async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host:
     await create_repository(api, host)
     await worker.hooks.refresh()
     await host.wait_for_hooks()
-    (number,) = host.repositories["team/boards"].hooks
+    (hook_id,) = host.repositories["team/boards"].hooks
     status = await webhook_status(api)
-    assert (status["id"], status["subscribedEvents"]) == (number, ["pull_request", "push"])
+    assert (status["id"], status["subscribedEvents"]) == (hook_id, ["pull_request", "push"])
     assert status["url"].endswith("/repositories/boards/webhook")
-    assert host.repositories["team/boards"].hooks[number]["config"]["secret"] not in str(status)
+    assert host.repositories["team/boards"].hooks[hook_id]["config"]["secret"] not in str(status)
     work_tree.commit({"more.json": DASHBOARD.replace("Load", "More")})
     host.call_push_hooks("team/boards")
     await host.wait_for_hooks()
@@ -341,14 +341,14 @@ async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(
 
 async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """Deleting an organization deletes the webhooks of its repositories."""
-    number = await api.organization("Team")
-    second_admin = await api.person("boss", Role.ADMIN, org_id=number)
-    repositories = REPOSITORIES.replace("/default/", f"/org-{number}/")
+    org_id = await api.organization("Team")
+    second_admin = await api.person("boss", Role.ADMIN, org_id=org_id)
+    repositories = REPOSITORIES.replace("/default/", f"/org-{org_id}/")
     body = repository(url=host.url("team/boards"), token=TOKEN)
     assert (await api("POST", repositories, body, auth=second_admin))[0] == 201
     await worker.hooks.refresh()
     assert len(host.repositories["team/boards"].hooks) == 1
-    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+    assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
     await worker.hooks.remove()
     assert host.repositories["team/boards"].hooks == {}
 

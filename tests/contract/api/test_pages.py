@@ -60,6 +60,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 
 async def create_dashboard(api: Api, uid: str, title: str, folder: str = "", tags: Sequence[str] = ()) -> None:
+    """Create a dashboard in a folder, or at the root."""
     body = {"dashboard": {"uid": uid, "title": title, "tags": tags}, "folderUid": folder}
     status, body = await api("POST", "/api/dashboards/db", body)
     assert status == 200, body

@@ -52,11 +52,11 @@ async def test_null_resets_a_preference_in_put_and_keeps_it_in_patch(api: Api, p
 
 async def test_the_home_dashboard_may_be_given_by_id(api: Api, paths: list[str]) -> None:
     """A home dashboard that was set by its id is returned by its uid. If both are sent, the uid takes precedence."""
-    number = (await api("GET", "/api/dashboards/uid/home"))[1]["dashboard"]["id"]
+    dashboard_id = (await api("GET", "/api/dashboards/uid/home"))[1]["dashboard"]["id"]
     for path in paths:
-        assert await api("PATCH", path, {"homeDashboardId": number}) == UPDATED
+        assert await api("PATCH", path, {"homeDashboardId": dashboard_id}) == UPDATED
         assert await api("GET", path) == (200, {"homeDashboardUID": "home"})
-        assert await api("PUT", path, {"homeDashboardId": number, "homeDashboardUID": ""}) == UPDATED
+        assert await api("PUT", path, {"homeDashboardId": dashboard_id, "homeDashboardUID": ""}) == UPDATED
         assert await api("GET", path) == (200, {})
 
 

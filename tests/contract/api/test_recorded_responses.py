@@ -8,10 +8,10 @@ import orjson
 import pytest
 from tests.contract.api.conftest import Api
 
+#: Requests in order, by area, with their statuses and responses. The values are examples.
 RECORDED_CASES: Final[dict[str, list[dict[str, Any]]]] = orjson.loads(
     (Path(__file__).parents[2] / "golden" / "responses.json").read_bytes()
 )
-"""Requests in order, by area, with their statuses and responses. The values are examples."""
 
 
 def types_of(value: Any) -> dict[str, set[str]]:
@@ -29,6 +29,7 @@ def types_of(value: Any) -> dict[str, set[str]]:
 
 
 def _type(value: Any) -> str:
+    """Return the name of a value's JSON type."""
     if isinstance(value, bool):
         return "boolean"
     names = {dict: "object", list: "list", str: "text", int: "number", float: "number", type(None): "null"}
@@ -39,11 +40,11 @@ def differences(recorded: Any, actual: Any) -> list[str]:
     """Return the members that a response lacks or has with another type than the recorded one. Null has any type."""
     recorded_types, actual_types = types_of(recorded), types_of(actual)
     missing = [f"{path} is missing" for path in recorded_types if path not in actual_types]
-    types_of_both = [(path, types, actual_types[path]) for path, types in recorded_types.items() if path in actual_types]
+    types_of_common_paths = [(path, types, actual_types[path]) for path, types in recorded_types.items() if path in actual_types]
     return missing + [
-        f"{path} is {found_types}, not {types}"
-        for path, types, found_types in types_of_both
-        if "null" not in types | found_types and not found_types <= types
+        f"{path} is {actual}, not {expected}"
+        for path, expected, actual in types_of_common_paths
+        if "null" not in expected | actual and not actual <= expected
     ]
 
 

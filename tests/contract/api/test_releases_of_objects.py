@@ -12,6 +12,7 @@ from tests.servers.git import GitServer
 from dashwright.common.identity import Role
 
 MANAGER = "grafana.app/managedBy"
+#: A merge patch that removes the manager from an object.
 RELEASE_PATCH = {"metadata": {"annotations": {MANAGER: None}}}
 
 

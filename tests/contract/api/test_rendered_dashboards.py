@@ -15,6 +15,7 @@ from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
 
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "testdata"}
+#: A panel with a fixed value, one with random values, and one of an unknown data source.
 PANELS = [
     {
         "id": 1,
@@ -43,6 +44,7 @@ PICTURE = "/render/d/pictured"
 
 @pytest.fixture
 async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Api]:
+    """Return a gateway with an expressions worker and the dashboard ``pictured``."""
     worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await worker.start()
     body = {"dashboard": {"uid": "pictured", "title": "Pictured", "panels": PANELS, "time": {"from": "now-1h", "to": "now"}}}

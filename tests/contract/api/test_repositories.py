@@ -19,10 +19,12 @@ def githost(**block: Any) -> dict[str, Any]:
 
 
 def manifest(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Return the manifest of a repository."""
     return {"metadata": {"name": name, **metadata}, "spec": spec}
 
 
 async def create_repository(api: Api, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Create a repository and return it as the response has it."""
     status, body = await api("POST", REPOSITORIES, manifest(name, spec, **metadata))
     assert status == 201, body
     return dict(body)

@@ -13,6 +13,7 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 async def patch_object(api: Api, body: Any, media_type: str = MERGE, path: str = f"{DASHBOARDS}/d") -> tuple[int, Any]:
+    """Patch the dashboard ``d`` or another object. Return the status and the body of the response."""
     return await api("PATCH", path, body, headers={"Content-Type": media_type})
 
 

@@ -10,6 +10,7 @@ from tests.contract.api.test_folder_permissions import DASHBOARDS, allow, folder
 from dashwright.common.identity import Role
 
 SEARCH: Final = DASHBOARDS.replace("dashboards", "search")
+#: The folder that clients use for objects whose own folder the caller may not read.
 SHARED: Final = "sharedwithme"
 
 
@@ -106,9 +107,9 @@ async def test_the_namespace_is_that_of_the_path(gateway: Api) -> None:
 async def test_permission_restricts_to_what_may_be_changed(gateway: Api) -> None:
     """With ``edit`` and ``admin`` a caller finds only objects on which they have this permission."""
     viewer = await gateway.person("vic", Role.VIEWER)
-    number = await number_of(gateway, "vic")
-    await allow(gateway, "folders/a", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 2})
-    await allow(gateway, "dashboards/uid/d1", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 4})
+    viewer_id = await number_of(gateway, "vic")
+    await allow(gateway, "folders/a", {"role": "Viewer", "permission": 1}, {"userId": viewer_id, "permission": 2})
+    await allow(gateway, "dashboards/uid/d1", {"role": "Viewer", "permission": 1}, {"userId": viewer_id, "permission": 4})
     assert await search(gateway, "", viewer) == ["a", "b", "d2", "d3", "d1"]
     assert await search(gateway, "?permission=view", viewer) == ["a", "b", "d2", "d3", "d1"]
     assert await search(gateway, "?permission=edit", viewer) == ["a", "b", "d2", "d3", "d1"]

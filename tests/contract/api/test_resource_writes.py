@@ -13,16 +13,19 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 
 
 def dashboard(name: str = "d", title: str = "T", **metadata: Any) -> Any:
+    """Return the manifest of a dashboard."""
     return {"metadata": {"name": name, **metadata}, "spec": {"title": title}}
 
 
 async def create_object(api: Api, body: Any, path: str = DASHBOARDS) -> Any:
+    """Create an object and return it as the response has it."""
     status, response = await api("POST", path, body)
     assert status == 201, response
     return response
 
 
 async def replace_object(api: Api, body: Any, path: str = DASHBOARDS, **options: Any) -> tuple[int, Any]:
+    """Replace an object. Return the status and the body of the response."""
     return await api("PUT", f"{path}/{body['metadata']['name']}", body, **options)
 
 

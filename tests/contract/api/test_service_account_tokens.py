@@ -194,21 +194,24 @@ async def test_an_unknown_account_has_no_tokens(api: Api) -> None:
     foreign = await api.account("foreign", auth=admin)
     assert (await api("POST", f"{ACCOUNTS}/{foreign}/tokens", {"name": "t"}, auth=admin))[0] == 200
     # An unknown account, a user, and an account of another organization.
-    for number in (9999, 1, foreign):
-        path = f"{ACCOUNTS}/{number}/tokens"
+    for account_id in (9999, 1, foreign):
+        path = f"{ACCOUNTS}/{account_id}/tokens"
         assert await api("GET", path) == (200, [])
         assert typed_error(await api("POST", path, {"name": "t"})) == NOT_FOUND
         assert typed_error(await api("DELETE", f"{path}/1")) == NOT_FOUND
     for method, path in (("GET", "tokens"), ("POST", "tokens"), ("DELETE", "tokens/1")):
-        assert await api(method, f"{ACCOUNTS}/not-a-number/{path}", {"name": "t"}) == (400, {"message": "Service Account ID is invalid"})
+        assert await api(method, f"{ACCOUNTS}/not-a-number/{path}", {"name": "t"}) == (
+            400,
+            {"message": "Service Account ID is invalid"},
+        )
 
 
 async def test_only_tokens_of_the_account_are_deleted(api: Api, account: int) -> None:
     """Tokens of other accounts and legacy keys are not found, and the id must be an integer."""
     other_token, _ = await api.token(await api.account("other"), "theirs")
     legacy = await api.legacy_key("legacy")
-    for number in (9999, other_token, legacy):
-        response = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{number}")
+    for token_id in (9999, other_token, legacy):
+        response = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{token_id}")
         assert typed_error(response) == ("service account token not found", "serviceaccounts.ErrTokenNotFound", 404)
     assert await api("DELETE", f"{ACCOUNTS}/{account}/tokens/abc") == (400, {"message": "Token ID is invalid"})
     assert await api.sql("select count(*) from api_key") == 2
@@ -227,8 +230,8 @@ async def test_a_grant_is_limited_to_its_account(api: Api, account: int) -> None
     """A caller with a grant on another account gets 403, also for an unknown account."""
     granted_account = await api.account("other", Role.NONE)
     limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{granted_account}"))
-    for number in (account, 9999):
-        status, body = await api("POST", f"{ACCOUNTS}/{number}/tokens", {"name": "Test4", "role": "Viewer"}, auth=limited_caller)
+    for account_id in (account, 9999):
+        status, body = await api("POST", f"{ACCOUNTS}/{account_id}/tokens", {"name": "Test4", "role": "Viewer"}, auth=limited_caller)
         assert (status, body["title"]) == (403, "Access denied")
     assert (await api("POST", f"{ACCOUNTS}/{granted_account}/tokens", {"name": "Test4"}, auth=limited_caller))[0] == 200
     assert (await api("GET", f"{ACCOUNTS}/{granted_account}/tokens", auth=limited_caller))[0] == 403

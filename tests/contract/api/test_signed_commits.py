@@ -10,18 +10,21 @@ from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, run_s
 from tests.servers.git import GitServer
 from tests.servers.ssh import make_key
 
+#: Blocks in the OpenPGP format that do not contain a valid key.
 PUBLIC_BLOCK = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n"
 PRIVATE_BLOCK = PUBLIC_BLOCK.replace("PUBLIC", "PRIVATE")
 
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
+    """Return a directory with two SSH key pairs: ``deploy`` and ``signing``."""
     for name in ("deploy", "signing"):
         make_key(tmp_path / name)
     return tmp_path
 
 
 def repository(url: str, workflows: tuple[str, ...] = ("write",), key: str | None = None, **block: Any) -> dict[str, Any]:
+    """Return the manifest of the git repository ``team``. Keyword arguments are further fields of its ``git`` block."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "Team", "type": "git", "workflows": list(workflows), "sync": sync, "git": {"url": url, "branch": "main", **block}}
     return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"signingKey": {"create": key}}} if key else {})

@@ -38,9 +38,9 @@ async def test_the_current_organization_can_be_changed(api: Api) -> None:
     assert (await api("GET", "/api/org"))[1]["name"] == "Two"
     assert (await api("GET", "/api/user"))[1]["orgId"] == second_org_id
     assert (await api("GET", "/api/org", headers={"X-Grafana-Org-Id": "1"}))[1]["id"] == 1
-    for number in (third_org_id, 9999, -1):
+    for org_id in (third_org_id, 9999, -1):
         message = "Not a valid organization: it does not exist, or the user is not a member of it"
-        assert await api("POST", f"/api/user/using/{number}") == (401, {"message": message})
+        assert await api("POST", f"/api/user/using/{org_id}") == (401, {"message": message})
     assert await api("POST", "/api/user/using/unknown") == (400, {"message": "id is invalid"})
     assert (await api("POST", "/api/user/using/1"))[0] == 200
     assert (await api("GET", "/api/org"))[1]["id"] == 1
@@ -84,9 +84,10 @@ async def test_a_rejected_password_change_keeps_the_password(api: Api, body: Any
 
 async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> None:
     """After too many attempts, even the correct old password is refused. The message is the same, so it does not reveal the password."""
-    api = await start_api(login_attempts=3)
+    attempts = 3
+    api = await start_api(login_attempts=attempts)
     refusal = (400, {"message": "Invalid old password"})
-    for _ in range(3):
+    for _ in range(attempts):
         assert await api("PUT", "/api/user/password", {"oldPassword": "guess", "newPassword": "mine now"}) == refusal
     assert await api("PUT", "/api/user/password", {"oldPassword": "admin", "newPassword": "mine now"}) == refusal
 
@@ -108,14 +109,14 @@ async def test_a_dashboard_is_starred_by_id(api: Api) -> None:
     """Starring by id equals starring by uid; an id of a dashboard that is unknown or not readable is rejected."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     stars = "/api/user/stars/dashboard"
-    number = await api.sql("select number from resource where name = 'd'")
-    assert await api("POST", f"{stars}/{number}") == (200, {"message": "Dashboard starred!"})
+    dashboard_id = await api.sql("select number from resource where name = 'd'")
+    assert await api("POST", f"{stars}/{dashboard_id}") == (200, {"message": "Dashboard starred!"})
     assert await api.sql("select dashboard_uid from star") == "d"
-    assert await api("DELETE", f"{stars}/{number}") == (200, {"message": "Dashboard unstarred"})
+    assert await api("DELETE", f"{stars}/{dashboard_id}") == (200, {"message": "Dashboard unstarred"})
     assert await api.sql("select count(*) from star") == 0
     unprivileged = await api.person("unprivileged", Role.NONE)
     for method in ("POST", "DELETE"):
-        assert await api(method, f"{stars}/{number}", auth=unprivileged) == (404, {"message": "Dashboard not found"})
+        assert await api(method, f"{stars}/{dashboard_id}", auth=unprivileged) == (404, {"message": "Dashboard not found"})
         assert await api(method, f"{stars}/77") == (404, {"message": "Dashboard not found"})
         assert await api(method, f"{stars}/d") == (400, {"message": "id is invalid"})
 

@@ -9,6 +9,7 @@ from tests.contract.api.conftest import ADMIN, Api
 JOBS: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
 EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 PANEL: Final = {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}
+#: A job with two unknown fields.
 JOB: Final = {"spec": {"action": "sync", "repository": "team", "sync": {"foo": 1}, "zzz": 1}}
 TEAM: Final = f"{repositories.REPOSITORIES}/team"
 

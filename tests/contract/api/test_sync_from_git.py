@@ -43,6 +43,7 @@ async def run_job(api: Api, spec: dict[str, Any]) -> dict[str, Any]:
     status, job = await api("POST", f"{REPOSITORIES}/team/jobs", spec)
     assert status == 202, job
     notified = asyncio.Event()
+    # The event is also set when listening begins, because the job may have ended before.
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
             await notified.wait()
@@ -176,8 +177,10 @@ async def test_a_missing_branch_deletes_no_objects(api: Api, git_server: GitServ
     assert await titles(api) == {"a": "A"}
 
 
+#: Changed files by path. The value None deletes a file.
 Files = dict[str, str | None]
 
+#: The commits in order, as a description and the changed files.
 EDITS: list[tuple[str, Files]] = [
     (
         "first",
@@ -201,9 +204,8 @@ EDITS: list[tuple[str, Files]] = [
     ("a dashboard comes back", {"n/b2.json": dashboard("b", "B5")}),
 ]
 
-
+#: The first path of each moved directory. The name of the folder is made from it.
 MOVED_DIRECTORIES = {"moved/": "x/", "moved/y/": "x/y/"}
-"""The first path of each moved directory. The name of the folder is made from it."""
 
 
 async def test_incremental_syncs_store_each_revision_completely(api: Api, git_server: GitServer) -> None:
@@ -213,7 +215,7 @@ async def test_incremental_syncs_store_each_revision_completely(api: Api, git_se
     for index, (description, edits) in enumerate(EDITS):
         commit = work_tree.commit(dict(edits), message=description)
         tree = {path: body for path, body in {**tree, **edits}.items() if body is not None}
-        if not index:
+        if index == 0:
             await create_repository(api, git_server)
         status = await run_sync(api, incremental=True)
         assert status["state"] == "success", (description, status)

@@ -251,6 +251,7 @@ async def test_the_number_of_watches_is_limited(start_api: StartApi) -> None:
             assert (second.response.status, second.response.headers["Retry-After"]) == (429, "5")
             assert (await second.response.json())["reason"] == "TooManyRequests"
         first.response.close()
+    # The gateway notices the closed connection with a delay.
     async with asyncio.timeout(20):
         while True:
             async with watching(api, resourceVersion=1) as third:
@@ -265,11 +266,13 @@ async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> N
     async with AsyncExitStack() as stack:
 
         async def open_watch(auth: str) -> int:
+            """Open a watch that stays open until the end of the block, and return the status of its response."""
             watch = await stack.enter_async_context(watching(api, auth=auth, resourceVersion=1))
             return watch.response.status
 
         assert [await open_watch(viewer) for _ in range(3)] == [200, 200, 429]
         assert await open_watch(other_viewer) == 200
+        # Three of the eight watches are open, so five are left.
         assert [await open_watch(ADMIN) for _ in range(6)] == [200] * 5 + [429]
     async with asyncio.timeout(20):
         while True:
@@ -296,6 +299,7 @@ async def test_a_head_request_for_a_watch_ends_immediately(api: Api) -> None:
 
 
 async def metrics_of(api: Api) -> str:
+    """Return the metrics of the gateway as text."""
     async with api.session.get("/metrics") as response:
         return await response.text()
 
