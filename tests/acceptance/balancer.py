@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+#: Time between two checks of a gateway.
 _CHECK_SECONDS: Final = 0.1
 _CHUNK_BYTES: Final = 65_536
 
@@ -41,6 +42,7 @@ class Balancer:
             await self._change.wait_for(lambda: gateway in self._ready)
 
     async def _check(self, gateway: str) -> None:
+        """Check repeatedly whether a gateway is ready, and record it."""
         while True:
             is_ready = False
             with suppress(aiohttp.ClientError, TimeoutError):
@@ -55,6 +57,7 @@ class Balancer:
             await asyncio.sleep(_CHECK_SECONDS)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward a connection to the ready gateway with the fewest connections, until both sides have closed it."""
         gateway = min(self._ready, key=lambda candidate: self._ready[candidate])
         self._ready[gateway] += 1
         try:

@@ -30,6 +30,7 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
+        """Close the session and its connections."""
         await self._session.close()
 
     async def call(self, method: str, path: str, *, status: int = 200, **options: Any) -> Any:

@@ -41,24 +41,28 @@ async def stack(make_stack: MakeStack) -> Stack:
 
 @pytest.fixture
 async def client(stack: Stack) -> AsyncIterator[Client]:
+    """Return a client of the running gateway, authenticated as the first user."""
     async with Client(stack.address) as opened:
         yield opened
 
 
 @pytest.fixture
 async def records(database_url: str) -> AsyncIterator[Records]:
+    """Return the rows of the stack's database."""
     async with open_records(database_url) as opened:
         yield opened
 
 
 @pytest.fixture
 async def database_proxy(database_url: str) -> AsyncIterator[TcpProxy]:
+    """Start a proxy of the database, by which a test can interrupt the connections of services."""
     async with TcpProxy(database_url) as proxy:
         yield proxy
 
 
 @pytest.fixture
 async def broker_proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
+    """Start a proxy of the broker, by which a test can interrupt the connections of services."""
     async with TcpProxy(amqp_url) as proxy:
         yield proxy
 

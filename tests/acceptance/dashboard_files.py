@@ -31,8 +31,8 @@ def write(path: Path, dashboard: dict[str, Any]) -> None:
 def make_team(root: Path) -> list[str]:
     """Write the dashboards of LAYOUT, and a file of another type, below ``root``; return the dashboards' names."""
     names = []
-    for directory, number in LAYOUT.items():
-        for index in range(number):
+    for directory, count in LAYOUT.items():
+        for index in range(count):
             uid = f"{directory.replace('/', '-')}-{index}"
             write(root / directory / f"{uid}.json", classic(uid, f"{directory} {index}"))
             names.append(uid)

@@ -8,6 +8,7 @@ import aiohttp
 from tests.acceptance.processes import Service, Stack
 
 PASSWORD = "admin"
+#: Credentials of the first user as an Authorization header has them, in Base64.
 _HEADER = aiohttp.encode_basic_auth("admin", PASSWORD).partition(" ")[2]
 _LEVELS = {"debug", "info", "warning", "error", "critical"}
 
@@ -35,6 +36,7 @@ def unexpected_failures(service: Service) -> list[str]:
 
 
 def _check_line(service: Service, line: str, event: dict[str, object]) -> None:
+    """Check that a line is a JSON object with the fields of every line, and reports no unexpected failure."""
     assert event.get("event") != "text", f"{service.name} wrote a line that is not JSON: {line}"
     assert isinstance(event.get("event"), str), line
     assert event.get("level") in _LEVELS, line

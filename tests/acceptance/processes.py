@@ -15,7 +15,9 @@ Event = dict[str, Any]
 #: The folder of the programs under test.
 PROGRAMS: Final = Path(sys.executable).parent
 
+#: Time in which a process must start, log an expected event, or end.
 _START_SECONDS = 60.0
+#: Limit of the bytes of one line of the log. Lines with a traceback are long.
 _LONGEST_LINE = 4 * 1024 * 1024
 
 
@@ -90,6 +92,7 @@ class Service:
 
     @property
     def pid(self) -> int:
+        """The id of the process."""
         assert self._process is not None
         return self._process.pid
 
@@ -100,6 +103,7 @@ class Service:
 
     @property
     def is_running(self) -> bool:
+        """Whether the process was started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
     async def stop(self) -> int:
@@ -115,9 +119,10 @@ class Service:
         os.killpg(self.pid, signal.SIGINT)
         return await self.wait()
 
-    def send(self, number: signal.Signals) -> None:
+    def send(self, signal_number: signal.Signals) -> None:
+        """Send a signal to the process, and not to its children."""
         assert self._process is not None
-        self._process.send_signal(number)
+        self._process.send_signal(signal_number)
 
     async def wait(self, *, seconds: float = _START_SECONDS) -> int:
         """Wait for the process to end and return its exit status. Kills it and raises AssertionError after ``seconds``."""
@@ -133,18 +138,21 @@ class Service:
             await asyncio.gather(self._log_reader, self._output_reader)
         return status
 
-    async def _signal_and_wait(self, number: signal.Signals) -> int:
+    async def _signal_and_wait(self, signal_number: signal.Signals) -> int:
+        """Send a signal, unless the process has ended already, and return the exit status."""
         with suppress(ProcessLookupError):
-            self.send(number)
+            self.send(signal_number)
         return await self.wait()
 
     async def _read_output(self) -> None:
+        """Collect the lines of standard output until the process ends."""
         assert self._process is not None
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             self.output.append(line.decode(errors="replace").rstrip("\n"))
 
     async def _read_log(self) -> None:
+        """Collect the lines of the log until the process ends, and notify those who wait for an event."""
         assert self._process is not None
         assert self._process.stderr is not None
         async for line in self._process.stderr:
@@ -157,6 +165,7 @@ class Service:
                 self.lines.append(text)
                 self.events.append(event)
                 self._log_change.notify_all()
+        # The end of the log is a change, too: an event that was not logged by now will never be.
         async with self._log_change:
             self._log_change.notify_all()
 
@@ -193,6 +202,7 @@ class Stack:
         self.address = ""
 
     async def start(self) -> Self:
+        """Start the gateway and one worker of each kind."""
         return await self._start(self.services)
 
     async def start_without_queries(self) -> Self:
@@ -209,17 +219,21 @@ class Stack:
         return self.jobs_worker
 
     async def add_gateway(self, **settings: str) -> Service:
+        """Start another gateway."""
         return await self._service("dashwright-api", **settings).start()
 
     async def stop(self) -> None:
+        """Stop all running processes by SIGTERM."""
         await asyncio.gather(*(service.stop() for service in self.services if service.is_running))
 
     async def _start(self, services: Sequence[Service]) -> Self:
+        """Start services concurrently, and note the address of the first gateway."""
         await asyncio.gather(*(service.start() for service in services))
         self.address = self.gateway.address
         return self
 
     def _service(self, name: str, **settings: str) -> Service:
+        """Return a service with the settings of the stack, not yet started."""
         service = Service(name, self.settings | settings, programs=self._programs)
         self.services.append(service)
         return service

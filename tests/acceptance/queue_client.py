@@ -69,9 +69,11 @@ class Submitter:
         await self._exchange.publish(message, routing_key=f"submit.{namespace}")
 
     async def _handle_reply(self, message: AbstractIncomingMessage) -> None:
+        """Pass a reply to the call that waits for it, or keep it for a later call."""
         self._reply_to(message.correlation_id or "").set_result(message)
 
     def _reply_to(self, correlation_id: str) -> asyncio.Future[AbstractIncomingMessage]:
+        """Return the future of the reply with this correlation id."""
         return self._replies_by_id.setdefault(correlation_id, asyncio.get_running_loop().create_future())
 
 

@@ -67,6 +67,7 @@ class Records:
         return count
 
     async def _count_rows(self, sql: str) -> Counter[str]:
+        """Return how often each name occurs in the first column of a query."""
         return Counter(row[0] for row in await self._connection.fetch(sql))
 
 

@@ -21,12 +21,14 @@ MEBIBYTE = 1024 * 1024
 
 
 def repository(name: str, path: str, *, target: str = "folder", enabled: bool = True) -> dict[str, Any]:
+    """Return the manifest of a local repository."""
     sync = {"enabled": enabled, "target": target}
     spec = {"title": name, "workflows": [], "type": "local", "local": {"path": path}, "sync": sync}
     return {"metadata": {"name": name}, "spec": spec}
 
 
 def check_status(response_body: Any, code: int) -> None:
+    """Check that the body of a response is a Status with this code and a message of reasonable length."""
     assert (response_body["kind"], response_body["apiVersion"], response_body["status"], response_body["code"]) == (
         "Status",
         "v1",
@@ -183,6 +185,7 @@ async def test_links_out_of_the_permitted_folders_are_not_followed(user: Client)
         await user.call("DELETE", f"{REPOSITORIES}/{name}")
     await user.create_repository("inside", "inside")
     status = await user.sync_and_wait("inside")
+    # The three files are good.json, leak.json and pipe.json. Nothing in the linked folder ``leak`` is read.
     assert (status["state"], counts(status, "dashboards")) == ("error", {"total": 3, "create": 1, "write": 1, "error": 2})
     for name in ("leak.json", "pipe.json"):
         assert [error for error in status["errors"] if f"file: {name}," in error and "not followed or opened" in error], name
@@ -237,6 +240,7 @@ async def test_a_request_without_valid_credentials_is_refused(shared_stack: Stac
     async with Client(shared_stack.address, authorization=None) as anonymous:
         for path, field in ((DASHBOARDS, "kind"), ("/api/ds/query", "message")):
             method = "POST" if path.startswith("/api/") else "GET"
+            # ``YTpi`` is ``a:b`` in Base64, and no user has this login.
             for header in ({}, {"Authorization": "Basic !"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer x"}):
                 status, response, headers = await anonymous.response(method, path, headers=header)
                 assert (status, field in response) == (401, True), response

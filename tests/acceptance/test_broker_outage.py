@@ -70,10 +70,12 @@ async def check_degraded(client: Client) -> None:
 
 
 async def has_status(client: Client, path: str, status: int) -> bool:
+    """Return True if a GET request for the path has this status."""
     return (await client.response("GET", path))[0] == status
 
 
 async def _query_succeeds(client: Client) -> bool:
+    """Return True if a query succeeds. A failure must be the broker's outage."""
     status, body, _ = await client.response("POST", "/api/ds/query", json=QUERY)
     assert status in (200, 503, 504), body
     return status == 200
@@ -107,6 +109,7 @@ async def test_a_running_sync_needs_no_broker(make_stack: MakeStack, records: Re
         await broker_proxy.disconnect()
         assert (await client.wait_for_job(job))["status"]["state"] == "success"
         await broker_proxy.connect()
+        # The event may be the last one that was logged so far.
         await stack.jobs_worker.event("broker_connected", after=len(stack.jobs_worker.events) - 1)
         await client.sync_and_wait("many")
         assert await records.additions() == dict.fromkeys(names, 1)

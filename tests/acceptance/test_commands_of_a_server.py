@@ -29,6 +29,7 @@ async def run_command(stack: Stack, client: Client, tmp_path: Path) -> RunComman
     environment = {"PATH": os.environ["PATH"], "DASHWRIGHT_URL": stack.address, "DASHWRIGHT_TOKEN_FILE": str(token_file)}
 
     async def run_process(*arguments: str, standard_input: str = "") -> tuple[int, str, str]:
+        """Run the command, and check that it does not print the token."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(DASHWRIGHT, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
         output, errors = await asyncio.wait_for(process.communicate(standard_input.encode()), 60)

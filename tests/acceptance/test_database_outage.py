@@ -21,7 +21,9 @@ AsyncAction = Callable[[], Awaitable[None]]
 
 REPOSITORY = f"{PROVISIONING}/repositories/team"
 LOCAL = {"title": "New", "workflows": [], "type": "local", "local": {"path": "new"}, "sync": {"enabled": True, "target": "folder"}}
+#: A new object of any kind. Its spec is that of a local repository.
 OBJECT = {"metadata": {"generateName": "new-"}, "spec": LOCAL}
+#: Requests by method, path and body, none of which can succeed without the database.
 ROUTES: list[tuple[str, str, object]] = [
     ("GET", DASHBOARDS, None),
     ("GET", f"{DASHBOARDS}/shop-prod-0", None),
@@ -76,6 +78,7 @@ async def check_database_outage(
         # All dashboards of the repository ``team`` (``make_team``).
         assert len(await client.dashboards()) == 21
         async with open_records(database_url) as records:
+            # The sync before the outage, and the submission during it.
             assert len(await records.jobs()) == 2
         assert [service.pid for service in stack.services if service.is_running] == pids
 
@@ -107,6 +110,7 @@ async def check_degraded(client: Client) -> None:
 
 
 async def has_status(client: Client, path: str, status: int) -> bool:
+    """Return True if a GET request for the path has this status."""
     return (await client.response("GET", path))[0] == status
 
 

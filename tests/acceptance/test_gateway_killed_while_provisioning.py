@@ -16,6 +16,7 @@ def write_declarations(file: Path, *names: str) -> None:
 
 
 def declaration(name: str) -> dict[str, Any]:
+    """Return the manifest of a local repository."""
     spec = {"title": name, "type": "local", "local": {"path": name}, "workflows": [], "sync": {"enabled": False, "target": "folder"}}
     return {"apiVersion": "provisioning.grafana.app/v1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
 

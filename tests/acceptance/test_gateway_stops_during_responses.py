@@ -31,6 +31,7 @@ async def test_responses_that_have_begun_are_completed(make_stack: MakeStack, ac
     async with Client(stack.address) as client:
 
         async def send_query() -> ClientResponse:
+            """Send the query, and return when the head of the response has arrived."""
             return await client.request("POST", "/api/ds/query", json=query, headers={"Accept": accept})
 
         complete = await (await send_query()).read()

@@ -11,6 +11,7 @@ from tests.servers import git
 
 from dashwright.common.json_documents import write_json
 
+#: Number of dashboards in the repository.
 FILES = 50
 
 
@@ -28,6 +29,7 @@ async def test_the_job_of_a_worker_killed_during_a_fetch_succeeds(make_stack: Ma
         fetch_requested, may_finish = asyncio.Event(), asyncio.Event()
 
         async def wait(request: web.Request) -> web.StreamResponse | None:
+            """Hold a fetch until it may finish. Other requests are handled immediately."""
             if b"command=fetch" in await request.read():
                 fetch_requested.set()
                 await may_finish.wait()
@@ -44,6 +46,7 @@ async def test_the_job_of_a_worker_killed_during_a_fetch_succeeds(make_stack: Ma
                 fetch_requested.clear()
                 await stack.jobs_worker.kill()
                 (mirror,) = [folder for folder in (tmp_path / "data" / "git").iterdir() if folder.is_dir()]
+                # Git leaves such files if it is killed while it writes.
                 (mirror / "packed-refs.lock").touch()
                 (mirror / "objects" / "pack" / "tmp_pack_left").write_bytes(b"x" * 1000)
                 await stack.add_jobs_worker()

@@ -22,6 +22,7 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
         work_tree.commit({"a.json": '{"uid": "a", "title": "A", "panels": []}'})
 
         async def hang(_: ReceivedRequest) -> web.StreamResponse:
+            """Send no response during the test, so that the delivery is not recorded."""
             await end_of_test.wait()
             return web.Response(status=204)
 
@@ -49,6 +50,7 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
             assert (repeated_request.id, repeated_request.body) == (first_request.id, first_request.body)
 
             async def is_recorded() -> bool:
+                """Return True if the status of the repository has a delivery."""
                 status = (await client.call("GET", f"{PROVISIONING}/repositories/team"))["status"]
                 return any(item.get("delivered") for item in status.get("notifications") or ())
 

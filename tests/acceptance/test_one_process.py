@@ -22,7 +22,9 @@ from tests.acceptance.queries import QUERY
 from tests.acceptance.records import Records
 from tests.servers import data_directories
 
+#: The log event of a system that serves.
 LISTENING = "listening"
+#: Number of pending jobs, well above a hundred.
 BACKLOG = 250
 
 
@@ -35,14 +37,17 @@ class Installation:
         self._started: list[Service] = []
 
     def service(self, **settings: str) -> Service:
+        """Return a process on the data directory, not yet started."""
         default_settings = {"DATA_DIR": str(self.data), "HTTP_PORT": "0", "JOB_LEASE_SECONDS": "1.5", "SCHEDULING": "false"}
         self._started.append(Service("dashwright", default_settings | settings, "serve"))
         return self._started[-1]
 
     async def start_service(self, **settings: str) -> Service:
+        """Start a process on the data directory, and wait until it serves."""
         return await self.service(**settings).start(until=LISTENING)
 
     async def close(self) -> None:
+        """Stop all running processes."""
         for service in self._started:
             if service.is_running:
                 await service.stop()
@@ -64,6 +69,7 @@ async def installation() -> AsyncIterator[Installation]:
 
 @asynccontextmanager
 async def installation_at(data: Path) -> AsyncIterator[Installation]:
+    """Provide the installation of a data directory, which is removed afterwards."""
     installation = Installation(data)
     yield installation
     await installation.close()
@@ -71,6 +77,7 @@ async def installation_at(data: Path) -> AsyncIterator[Installation]:
 
 
 def client_of(service: Service) -> Client:
+    """Return a client of a running process."""
     return Client(service.logged_events(LISTENING)[0]["address"])
 
 
@@ -90,6 +97,7 @@ class Process(NamedTuple):
             with suppress(OSError):
                 program, _, status_fields = file.read_text().rpartition(")")
                 state, parent, *others = status_fields.split()
+                # Field 22 of the file is the start time. The fields 1 to 4 are the id, the program, the state and the parent.
                 if state not in "ZX":
                     processes.append(cls(int(file.parent.name), int(others[17]), int(parent), program))
         return processes
@@ -112,6 +120,7 @@ async def wait_for_end(processes: set[Process]) -> None:
     identities = {(process.pid, process.started) for process in processes}
 
     async def none_is_running() -> bool:
+        """Return True if all of the processes have ended."""
         return identities.isdisjoint((process.pid, process.started) for process in Process.list_running())
 
     await wait_until(none_is_running, seconds=10)
@@ -212,6 +221,7 @@ async def test_a_start_can_be_interrupted(new_installation: Installation) -> Non
 
 
 async def _has_children(service: Service) -> bool:
+    """Return True if the process has started another one."""
     return len(process_tree(service.pid)) > 1
 
 

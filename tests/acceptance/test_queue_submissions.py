@@ -26,25 +26,30 @@ WRONG_CREDENTIALS = aiohttp.encode_basic_auth("admin", "wrong")
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def submitter(shared_stack: Stack) -> AsyncIterator[Submitter]:
+    """Return a client of the job queue."""
     async with Submitter(shared_stack.amqp_url) as opened:
         yield opened
 
 
 async def create_repositories(shared_stack: Stack, user: Client, *names: str) -> None:
+    """Create repositories with one dashboard each."""
     for name in names:
         dashboard_files.write(shared_stack.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
         await user.create_repository(name, name)
 
 
 def job_spec(repository: str) -> dict[str, object]:
+    """Return the spec of a sync."""
     return JOB_SPEC | {"repository": repository}
 
 
 def causes(status: Any) -> list[tuple[str, str]]:
+    """Return field and reason of each cause in a Status."""
     return [(cause["field"], cause["reason"]) for cause in status["details"]["causes"]]
 
 
 async def jobs_of(user: Client, repository: str) -> list[Any]:
+    """Return the jobs of a repository."""
     jobs: list[Any] = (await user.call("GET", f"{PROVISIONING}/repositories/{repository}/jobs"))["items"]
     return jobs
 

@@ -28,7 +28,7 @@ class Load:
     accepted: set[str] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
 
-    async def run(self, client: Client, number: int) -> None:
+    async def run(self, client: Client, client_number: int) -> None:
         """Send queries, submissions, writes and reads in turn."""
         while not self.is_stopped:
             repository = REPOSITORIES[self.requests % len(REPOSITORIES)]
@@ -38,11 +38,12 @@ class Load:
                 await self._send(client, 202, "POST", EVALUATIONS, json=EVALUATION),
             ]
             self.accepted |= {job["metadata"]["name"] for job in accepted if job}
-            dashboard = {"dashboard": {"uid": f"client-{number}", "title": f"Client {number}"}, "overwrite": True}
+            dashboard = {"dashboard": {"uid": f"client-{client_number}", "title": f"Client {client_number}"}, "overwrite": True}
             await self._send(client, 200, "POST", "/api/dashboards/db", json=dashboard)
             await self._send(client, 200, "GET", f"{PROVISIONING}/repositories")
 
     async def _send(self, client: Client, status: int, method: str, path: str, **options: Any) -> Any:
+        """Send a request. Return the body of the response, or None after recording a failure."""
         self.requests += 1
         try:
             async with client.request(method, path, **options) as response:
@@ -70,7 +71,7 @@ async def test_no_request_fails_and_no_job_is_lost(make_stack: MakeStack, record
             for name in REPOSITORIES:
                 await client.create_repository(name, name)
         clients = [Client(balancer.address) for _ in range(CLIENTS)]
-        loads = [asyncio.create_task(load.run(client, number)) for number, client in enumerate(clients)]
+        loads = [asyncio.create_task(load.run(client, client_number)) for client_number, client in enumerate(clients)]
         for service in old_services:
             successor = await stack.add(service.name)
             if successor.address:

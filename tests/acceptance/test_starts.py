@@ -11,6 +11,7 @@ from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
 from tests.proxies.tcp_proxy import TcpProxy
 
+#: An address at which no server listens.
 CLOSED_PORT = "127.0.0.1:9"
 KEY = "of tests only"
 SERVICES = ["dashwright-api", "dashwright-jobs-worker", "dashwright-expressions"]

@@ -8,10 +8,12 @@ from tests.acceptance.queries import QUERY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+#: The id of the caller's span in the header ``traceparent``.
 SPAN = "00f067aa0ba902b7"
 
 
 def events_of_trace(service: Service, trace_id: str) -> list[str]:
+    """Return the names of a service's log events with this trace id."""
     return [str(event["event"]) for event in service.events if event.get("trace_id") == trace_id]
 
 

@@ -47,9 +47,10 @@ def memory_of(service: Service) -> int:
 
 
 async def request_without_reading(address: str, path: str, open_connections: ExitStack) -> bytes:
-    """Send a request over a connection that remains open, and return the first line of the response, which is all that is read."""
+    """Send a request over a connection that remains open. Return the first 15 bytes of the response, and read no more."""
     host, _, port = address.removeprefix("http://").partition(":")
     connection = open_connections.enter_context(socket.socket())
+    # A small buffer, so that the gateway has to keep what is not read.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.setblocking(False)
     loop = asyncio.get_running_loop()
@@ -63,6 +64,7 @@ async def measure_until_responses(stack: Stack, requests: Sequence[asyncio.Task[
     """Return the maximum memory of the gateway and the durations of its health checks in seconds, until all requests have a response."""
     maximum, seconds = 0, list[float]()
     async with Client(stack.address, authorization=None) as client:
+        # A percentile needs many checks, even if there is no request to wait for.
         while not all(request.done() for request in requests) or len(seconds) < 100:
             start_time = time.perf_counter()
             await client.response("GET", "/api/health")  # a check that fails takes two seconds

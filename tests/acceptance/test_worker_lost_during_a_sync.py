@@ -13,10 +13,12 @@ from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Stack
 from tests.acceptance.records import Records
 
+#: Number of dashboards in a repository, unless a test has another one.
 FILES = 300
 
 
 async def make_repository(stack: Stack, client: Client, files: int = FILES) -> list[str]:
+    """Create the repository ``many`` and return the names of its dashboards."""
     names = dashboard_files.make_many(stack.repositories / "many", files)
     await client.create_repository("many", "many")
     return names
@@ -142,11 +144,11 @@ async def test_workers_killed_at_any_moment_write_everything_once(make_stack: Ma
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         job = await client.sync("many")
-        for number in range(8):
+        for kills in range(8):
             worker = stack.jobs_worker
             await worker.event("job_started")
             # Each worker is killed somewhat later than the previous one. The wait is the injected fault, not a guess when an event happens.
-            await asyncio.sleep(number * 0.05)
+            await asyncio.sleep(kills * 0.05)
             await worker.kill()
             await stack.add_jobs_worker()
             if (await client.call("GET", job_path(job)))["status"]["state"] == "success":
@@ -158,5 +160,6 @@ async def test_workers_killed_at_any_moment_write_everything_once(make_stack: Ma
 
 
 def job_path(job: Any) -> str:
+    """Return the path of a job in the resource API."""
     metadata = job["metadata"]
     return f"/apis/{job['apiVersion']}/namespaces/{metadata['namespace']}/jobs/{metadata['name']}"

@@ -17,7 +17,9 @@ class Audit:
     refused: int = 0
     #: Operations without a response; they may be stored once or not at all.
     unknown: int = 0
+    #: Accepted operations without an effect.
     lost: list[str] = field(default_factory=list)
+    #: Operations whose effect is stored more than once.
     doubled: list[str] = field(default_factory=list)
     #: Jobs that have not ended.
     stuck: list[str] = field(default_factory=list)

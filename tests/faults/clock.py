@@ -46,4 +46,5 @@ def _library() -> Path:
 
 
 def _find_library() -> Path | None:
+    """Return the library if it is installed."""
     return next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)

@@ -18,6 +18,7 @@ class KillPoint:
         return f"{self.program}: {self.moment} ({self.load})"
 
 
+# The names of the loads.
 _JOBS_HTTP, _JOBS_QUEUE = "jobs over HTTP", "jobs by queue"
 _EVALUATIONS_HTTP, _EVALUATIONS_QUEUE = "evaluations over HTTP", "evaluations by queue"
 _BATCHES, _BATCHES_QUEUE, _DEAD_LETTERS = "batches", "batches by queue", "dead letters"

@@ -13,7 +13,9 @@ from tests.proxies.postgres_conversation import PostgresConversation
 from tests.proxies.tcp_proxy import TcpProxy
 from tests.proxies.traps import Traps
 
+#: Number of lines that are kept of a failed start.
 _LAST_LINES = 40
+#: A member whose starts fail more often ends the test.
 _MAX_FAILED_STARTS = 10
 
 
@@ -75,6 +77,7 @@ class Member:
                 return
 
     async def _start(self) -> None:
+        """Start a process and wait until it serves. Clients of a gateway are then forwarded to it."""
         urls = {"DATABASE_URL": self.database.url, "AMQP_URL": self.broker.url}
         environment = {} if self.clock is None else self.clock.environment
         self.processes.append(Service(self.program, {**self._settings, **urls}, environment=environment))

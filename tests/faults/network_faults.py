@@ -8,16 +8,19 @@ from tests.proxies.tcp_proxy import TcpProxy
 
 
 async def _abort_connections(targets: FaultTargets, random: Random) -> None:
+    """Abort all connections of one member to its servers."""
     await targets.member(random).abort_connections()
     await asyncio.sleep(random.uniform(0.2, 1.0))
 
 
 def _choose_proxy(targets: FaultTargets, random: Random) -> TcpProxy:
+    """Return a random proxy between a member and one of its servers."""
     member = targets.member(random)
     return random.choice([member.database, member.broker])
 
 
 async def _refuse_connections(targets: FaultTargets, random: Random) -> None:
+    """End the connections of one member to a server, and refuse new ones for some time."""
     proxy = _choose_proxy(targets, random)
     await proxy.disconnect()
     await asyncio.sleep(random.uniform(0.5, 3.0))
@@ -25,6 +28,7 @@ async def _refuse_connections(targets: FaultTargets, random: Random) -> None:
 
 
 async def _partition(targets: FaultTargets, random: Random) -> None:
+    """Hold back all bytes between one member and a server for some time, without ending a connection."""
     proxy = _choose_proxy(targets, random)
     proxy.hold()
     await asyncio.sleep(random.uniform(0.5, 4.0))
@@ -32,6 +36,7 @@ async def _partition(targets: FaultTargets, random: Random) -> None:
 
 
 async def _slow_down(targets: FaultTargets, random: Random) -> None:
+    """Delay the bytes of up to three proxies for some time."""
     proxies = [_choose_proxy(targets, random) for _ in range(3)]
     for proxy in proxies:
         proxy.delay_seconds = random.uniform(0.01, 0.1)

@@ -67,6 +67,7 @@ class KillPointFaults:
 
 
 async def _kill(targets: FaultTargets, random: Random) -> None:
+    """Kill a process, and replace it after some time."""
     member = targets.member(random)
     await member.kill()
     await asyncio.sleep(random.uniform(0.0, 2.0))
@@ -74,6 +75,7 @@ async def _kill(targets: FaultTargets, random: Random) -> None:
 
 
 async def _freeze(targets: FaultTargets, random: Random) -> None:
+    """Stop a process by SIGSTOP, which it cannot notice, and continue it when its leases have expired."""
     member = targets.member(random)
     member.process.send(signal.SIGSTOP)
     await asyncio.sleep(random.uniform(_FREEZE_SECONDS, 2 * _FREEZE_SECONDS))
@@ -81,6 +83,7 @@ async def _freeze(targets: FaultTargets, random: Random) -> None:
 
 
 async def _restart(targets: FaultTargets, random: Random) -> None:
+    """Stop a process by SIGTERM, and start another one."""
     await targets.member(random).restart()
 
 

@@ -77,4 +77,5 @@ class Report:
 
 
 def _counts(counts: Mapping[str, int]) -> list[str]:
+    """Return a line for each name with its count."""
     return [f"  {count:>5} x {name}" for name, count in sorted(counts.items())]

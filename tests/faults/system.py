@@ -17,6 +17,7 @@ from tests.faults.member import Member
 
 GATEWAY, JOBS_WORKER, EXPRESSIONS = "dashwright-api", "dashwright-jobs-worker", "dashwright-expressions"
 
+#: A request without a response after this time has an unknown result.
 _REQUEST_SECONDS = 20.0
 
 
@@ -29,6 +30,7 @@ class Response:
 
     @property
     def is_accepted(self) -> bool:
+        """Whether the status is a success."""
         return self.status < 300
 
 

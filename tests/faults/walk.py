@@ -92,6 +92,7 @@ class Walk:
         return Report(self._seed, self._minutes, dict(self._injected), points, dict(system.outcomes), audits)
 
     async def _inject_faults(self) -> None:
+        """Inject the faults of both groups concurrently, one of each group at a time."""
         at_named_point = Fault(_AT_NAMED_POINT, self._kill_points.inject)
         groups: list[Sequence[Fault]] = [
             # Kill points more often than the others, since there are many of them.

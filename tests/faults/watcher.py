@@ -11,8 +11,11 @@ from tests.faults.audit import Audit
 from tests.faults.loads.load import Database
 from tests.faults.system import System
 
+#: Time between two watches.
 _PAUSE_SECONDS = 0.2
+#: Limit of the bytes of one event.
 _LONGEST_LINE = 16 * 1024 * 1024
+#: Changes that have not arrived after this time without faults are lost.
 _CATCH_UP_SECONDS = 60.0
 
 
@@ -62,10 +65,11 @@ class Watcher:
         return True
 
     async def _watch(self) -> None:
+        """Receive events, and list the collection again whenever a watch requires it."""
         must_list = False
         while True:
             with suppress(aiohttp.ClientError, TimeoutError, OSError):
-                must_list = await self._read_stream() if not must_list else not await self._list()
+                must_list = not await self._list() if must_list else await self._read_stream()
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _read_stream(self) -> bool:
@@ -88,6 +92,7 @@ class Watcher:
         return False
 
     def _receive(self, event_type: str, metadata: dict[str, Any]) -> None:
+        """Record an event and the version after it. A bookmark is a version without a change."""
         version = int(metadata["resourceVersion"])
         if event_type == "DELETED":
             self._objects.pop(metadata["name"], None)
@@ -111,6 +116,7 @@ class Watcher:
         self._task.cancel()
         received = set(self._events)
         expected = [change for change in changes if not any(start < change.version <= end for start, end in self._gaps)]
+        # The first gap precedes the first list, so the watcher missed nothing in it.
         audit = Audit(self.name, is_operation=False, accepted=len(self._events), unknown=len(self._gaps) - 1, wrong=self._failures)
         audit.lost += [f"{change} was not received" for change in expected if change not in received]
         audit.wrong += [f"{event} is no stored change" for event in received - set(changes)]
@@ -137,4 +143,5 @@ class Watcher:
         ]
 
     async def _has_reached(self, version: int) -> bool:
+        """Return True if the watch has received this version."""
         return self._version >= version

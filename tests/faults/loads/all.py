@@ -20,11 +20,13 @@ _REPOSITORIES = 3
 
 
 def _jobs(system: System, queue: QueueSubmitter) -> Sequence[Load]:
+    """Return the loads of repositories."""
     repositories = Repositories(system, count=_REPOSITORIES)
     return [JobsByQueue(queue, repositories), JobsOverHttp(system, repositories), FileReads(system, repositories)]
 
 
 def _batches(system: System, queue: QueueSubmitter) -> Sequence[Load]:
+    """Return the loads of batches, which share the queue of all events."""
     exchange = EndEvents(system, "walk.ends", is_bound=True)
     return [Batches(system, exchange), BatchesByQueue(system, queue, exchange)]
 

@@ -51,8 +51,11 @@ class Batches:
             response = await self._system.request("POST", path, **options)
             if response is None:
                 continue
-            is_refused = isinstance(response.body, str) and '"refused"' in response.body
-            if (response.is_accepted and not is_refused) or (attempt and response.status == 409):
+            # The response to an upload has a line of text for each item.
+            has_refused_items = isinstance(response.body, str) and '"refused"' in response.body
+            # An earlier attempt without a response may have been successful.
+            was_done_before = attempt > 0 and response.status == 409
+            if (response.is_accepted and not has_refused_items) or was_done_before:
                 return True
             if response.status == 429:
                 self._audit.refused += 1

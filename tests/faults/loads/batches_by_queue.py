@@ -31,6 +31,7 @@ class BatchesByQueue:
         self._queue = queue
         self._exchange = exchange
         self._audit = Audit(self.name)
+        #: Names of the batches whose message the broker has confirmed.
         self._confirmed: list[str] = []
         #: Ids of the messages with the results of items, by batch and index.
         self._results: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -57,6 +58,7 @@ class BatchesByQueue:
         return is_accepted
 
     async def _wait_for_results(self, name: str) -> None:
+        """Wait until all items of a batch have a result, for a limited time."""
         with suppress(TimeoutError):  # results may be lost with the connection
             async with asyncio.timeout(_RESULT_SECONDS), self._has_result:
                 await self._has_result.wait_for(lambda: len(self._results[name]) == ITEMS)

@@ -46,14 +46,17 @@ class Dashboards:
         """Create, update or delete a dashboard."""
         board = self._free.pop(random.randrange(len(self._free)))
         is_accepted = await self._write(board)
-        self._free.append(board if len(board.possible) == 1 else self._new_dashboard())
+        is_state_known = len(board.possible) == 1
+        self._free.append(board if is_state_known else self._new_dashboard())
         return is_accepted
 
     def _new_dashboard(self) -> _Dashboard:
+        """Return another dashboard, which does not exist yet."""
         self._dashboards.append(_Dashboard(f"board-{len(self._dashboards)}"))
         return self._dashboards[-1]
 
     async def _write(self, board: _Dashboard) -> bool:
+        """Create a missing dashboard, and update or sometimes delete an existing one. Return whether that was accepted."""
         board.writes += 1
         title: str | None = f"{board.name} {board.writes}"
         if board.title is None:
@@ -67,6 +70,7 @@ class Dashboards:
         return response is not None and response.is_accepted
 
     def _record(self, board: _Dashboard, title: str | None, response: Response | None) -> None:
+        """Record the response to a write, or to a deletion if the title is None."""
         if response is None:
             self._audit.unknown += 1
             board.possible.add(title)
@@ -98,4 +102,5 @@ class Dashboards:
 
 
 def _body(name: str, title: str | None) -> dict[str, object]:
+    """Return the manifest of a dashboard."""
     return {"metadata": {"name": name}, "spec": {"title": title}}

@@ -20,6 +20,7 @@ class DeadLetters:
     def __init__(self, queue: QueueSubmitter) -> None:
         self._queue = queue
         self._audit = Audit(self.name)
+        #: Ids of the messages that the broker has confirmed.
         self._confirmed: list[str] = []
 
     async def prepare(self) -> None:

@@ -11,6 +11,8 @@ from tests.faults.loads.queue import QueueSubmitter
 from tests.faults.system import System
 
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
+#: Requests for one named evaluation, before its result is unknown.
+_ATTEMPTS = 20
 _SOURCE = {"type": "__expr__", "uid": "__expr__"}
 
 
@@ -69,6 +71,7 @@ class EvaluationsOverHttp:
     def __init__(self, system: System) -> None:
         self._system = system
         self._audit = Audit(self.name)
+        #: Whether an operation was accepted, by its label.
         self._operations: dict[str, bool] = {}
 
     async def prepare(self) -> None:
@@ -77,13 +80,16 @@ class EvaluationsOverHttp:
     async def run(self) -> bool:
         """Submit an evaluation."""
         operation = f"http-{uuid4().hex}"
-        is_named, self._operations[operation] = random.random() < 0.5, False
+        self._operations[operation] = False
+        is_named = random.random() < 0.5
         body = _evaluation(operation if is_named else None, operation, random.randrange(1_000_000))
-        for attempt in range(20 if is_named else 1):
+        for attempt in range(_ATTEMPTS if is_named else 1):
             response = await self._system.request("POST", EVALUATIONS, json=body)
             if response is None:
                 continue
-            if response.is_accepted or (attempt and response.status == 409):
+            # An earlier attempt without a response may have been successful.
+            was_done_before = attempt > 0 and response.status == 409
+            if response.is_accepted or was_done_before:
                 self._operations[operation] = True
                 self._audit.accepted += 1
             elif response.status in (424, 429):
@@ -108,6 +114,7 @@ class EvaluationsByQueue:
 
     def __init__(self, queue: QueueSubmitter) -> None:
         self._queue = queue
+        #: Whether an operation was accepted, by its label.
         self._operations: dict[str, bool] = {}
 
     async def prepare(self) -> None:

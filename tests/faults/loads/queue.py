@@ -31,9 +31,11 @@ class QueueSubmitter:
         self._connection_lock = asyncio.Lock()
         #: Messages by id: whether the broker has confirmed one of its copies.
         self._messages: dict[str, bool] = {}
+        #: Number of copies that a full queue has refused, by the id of their message.
         self._refused: Counter[str] = Counter()
         #: Uids of the objects in the replies to each message.
         self._replies: dict[str, set[str]] = defaultdict(set)
+        #: Replies that refuse a message. Each begins with the message's id.
         self._failures: list[str] = []
         #: Functions that receive the replies to messages, by the prefix of their ids.
         self._receivers: dict[str, ReceiveReply] = {}
@@ -101,6 +103,7 @@ class QueueSubmitter:
         return audit
 
     async def _connect(self) -> AbstractExchange:
+        """Return the exchange, after connecting to the broker if that is necessary."""
         async with self._connection_lock:
             if self._exchange is None:
                 self._connection = await aio_pika.connect(self._url, timeout=_CONFIRM_SECONDS)
@@ -112,6 +115,7 @@ class QueueSubmitter:
             return self._exchange
 
     async def _receive_reply(self, reply: AbstractIncomingMessage) -> None:
+        """Pass a reply to the function for its message, or else record it."""
         body, message_id = json.loads(reply.body), reply.correlation_id or ""
         for prefix, receive in self._receivers.items():
             if message_id.startswith(prefix):

@@ -65,6 +65,7 @@ class Repositories:
             audit.doubled += [f"dashboard {name}: {title} was written {titles.count(title)} times" for title in _duplicates(titles)]
 
     def _write(self, name: str) -> None:
+        """Write the file of a repository."""
         folder = self._system.repositories / name
         folder.mkdir(exist_ok=True)
         new = folder / ".new"
@@ -73,6 +74,7 @@ class Repositories:
 
 
 def _duplicates(titles: list[str]) -> set[str]:
+    """Return the titles that occur more than once."""
     return {title for title in titles if titles.count(title) > 1}
 
 
@@ -86,6 +88,7 @@ class JobsOverHttp:
         self._repositories = repositories
         self.prepare = repositories.prepare
         self._audit = Audit(self.name)
+        #: Names of the operations, by the uid of their job.
         self._jobs: dict[str, str] = {}
 
     async def run(self) -> bool:
@@ -109,6 +112,7 @@ class JobsOverHttp:
             last: list[str] = []
 
             async def is_accepted(name: str = name, last: list[str] = last) -> bool:
+                """Request a sync. Return True if this or an earlier request was accepted."""
                 response = await self._system.request("POST", f"{PROVISIONING}/repositories/{name}/sync")
                 if response is not None and response.is_accepted:
                     last.append(response.body["metadata"]["uid"])
@@ -124,7 +128,7 @@ class JobsOverHttp:
 
 
 class JobsByQueue:
-    """Syncs submitted through the queue, some of them delivered repeatedly and late. All are confirmed by the broker."""
+    """Syncs submitted through the queue, some of them delivered repeatedly and late."""
 
     name = "jobs by queue"
 
