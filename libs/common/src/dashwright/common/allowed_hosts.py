@@ -16,6 +16,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: Final = ("localhost", "127.0.0.0/8", "::1")
 
 _HOST_NAME: Final = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*")
+#: Maximum number of characters of an invalid entry in an error message.
+_MAX_EXCERPT_LENGTH: Final = 80
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 # Networks that are not public, although some supported Python versions say that they are.
 _SPECIAL_NETWORKS: Final[tuple[Network, ...]] = (
@@ -53,8 +55,8 @@ class AllowedHosts:
                 names.append(name)
             else:
                 raise ValueError(
-                    f"{entry[:80]!r} is not a host; give names like prometheus.example.com or *.example.com, addresses, or networks like "
-                    "10.0.0.0/8, without scheme, port or path"
+                    f"{entry[:_MAX_EXCERPT_LENGTH]!r} is not a host; give names like prometheus.example.com or *.example.com, "
+                    "addresses, or networks like 10.0.0.0/8, without scheme, port or path"
                 )
         return AllowedHosts(names, networks)
 

@@ -168,13 +168,12 @@ def _dashboard_summary(spec: Mapping[str, Any]) -> _Summary:
     """Return the summary of a dashboard itself, without its panels."""
     time_settings = object_at(spec, "timeSettings")
     time_range = object_at(spec, "time") or time_settings
+    has_time_range = time_range.get("from") or time_range.get("to")
     texts = {
         "title": _as_text(spec.get("title")),
         "description": _as_text(spec.get("description")),
         "tags": ", ".join(_as_text(tag) for tag in list_of(spec.get("tags"))),
-        "time range": f"{_as_text(time_range.get('from'))} to {_as_text(time_range.get('to'))}"
-        if time_range.get("from") or time_range.get("to")
-        else "",
+        "time range": f"{_as_text(time_range.get('from'))} to {_as_text(time_range.get('to'))}" if has_time_range else "",
         "refresh": _as_text(spec.get("refresh")) or _as_text(time_settings.get("autoRefresh")),
         "time zone": _as_text(spec.get("timezone")) or _as_text(time_settings.get("timezone")),
         **dict(_named_items("variable", object_at(spec, "templating").get("list") or spec.get("variables"))),
@@ -218,8 +217,15 @@ def _classic_panel_summary(item: Mapping[str, Any]) -> _Summary:
     source = item.get("datasource")
     queries = [_Query(_as_text(query.get("refId")), query, query.get("datasource")) for query in objects_of(item.get("targets"))]
     other_settings = {key: value for key, value in item.items() if key not in _PANEL_KEYS}
+    position = _position(object_at(item, "gridPos"), "w", "h")
     return _panel_summary(
-        item, _as_text(item.get("type")), _position(object_at(item, "gridPos"), "w", "h"), source, queries, item, other_settings
+        item,
+        panel_type=_as_text(item.get("type")),
+        position=position,
+        source=source,
+        queries=queries,
+        config=item,
+        other_settings=other_settings,
     )
 
 
@@ -229,19 +235,23 @@ def _element_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
     for name, element in spec["elements"].items():
         item = object_at(element, "spec") if isinstance(element, dict) else {}
         visualization = object_at(item, "vizConfig")
-        queries = [
-            _element_query(object_at(query, "spec")) for query in objects_of(object_at(object_at(item, "data"), "spec").get("queries"))
-        ]
         config = object_at(visualization, "spec")
         data = object_at(object_at(item, "data"), "spec")
+        queries = [_element_query(object_at(query, "spec")) for query in objects_of(data.get("queries"))]
         other_settings = {key: value for key, value in item.items() if key not in (*_PANEL_KEYS, "data", "vizConfig")}
         other_settings |= {key: value for key, value in data.items() if key != "queries"}
         other_settings |= {key: value for key, value in config.items() if key not in _PANEL_KEYS}
         panel_type = _as_text(visualization.get("group")) or _as_text(visualization.get("kind"))
-        yield (
-            _as_text(item.get("id")) or name,
-            _panel_summary(item, panel_type, positions.get(name, ""), None, queries, config, other_settings),
+        summary = _panel_summary(
+            item,
+            panel_type=panel_type,
+            position=positions.get(name, ""),
+            source=None,
+            queries=queries,
+            config=config,
+            other_settings=other_settings,
         )
+        yield _as_text(item.get("id")) or name, summary
 
 
 def _element_query(query: Mapping[str, Any]) -> _Query:
@@ -254,6 +264,7 @@ def _element_query(query: Mapping[str, Any]) -> _Query:
 
 def _panel_summary(
     item: Mapping[str, Any],
+    *,
     panel_type: str,
     position: str,
     source: Any,

@@ -26,6 +26,8 @@ _LONG_NUMBER = b"0" * (_EXACT_DIGITS + 1)
 #: Escapes that programs in Go write for characters with a meaning in HTML.
 _GO_ESCAPES = ((b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&"))
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+#: Maximum numbers of characters of an invalid string, and of an invalid number, in error messages.
+_MAX_STRING_EXCERPT, _MAX_NUMBER_EXCERPT = 40, 20
 
 
 class ExactNumber(float):
@@ -191,7 +193,8 @@ def check_strings(tree: Any) -> None:
 def check_string(value: str) -> None:
     """Raise Invalid if a string contains NUL or half of a surrogate pair."""
     if _UNSTORABLE.search(value):
-        raise Invalid(f"the string {value[:40]!r} contains a character that cannot be stored: NUL, or half of a surrogate pair")
+        excerpt = value[:_MAX_STRING_EXCERPT]
+        raise Invalid(f"the string {excerpt!r} contains a character that cannot be stored: NUL, or half of a surrogate pair")
 
 
 def _has_long_number(tree: Any) -> bool:
@@ -228,7 +231,7 @@ def _normal_number(literal: str) -> str:
     try:
         power = int(exponent or 0)
     except ValueError as fault:
-        raise Invalid(f"the exponent of the number {literal[:20]}… has too many digits") from fault
+        raise Invalid(f"the exponent of the number {literal[:_MAX_NUMBER_EXCERPT]}… has too many digits") from fault
     sign = "-" if literal[0] == "-" else ""
     return f"{sign}{significant_digits}e{power - len(fraction) + len(digits) - len(significant_digits)}"
 

@@ -26,6 +26,8 @@ log = structlog.get_logger()
 READ_BYTES: Final = 256 * 1024
 #: Size of the parts of an object, in bytes. A smaller object is written in one request. S3 requires at least 5 MiB.
 _PART_BYTES: Final = 5 * 1024 * 1024
+#: Maximum number of characters of an error in the log.
+_MAX_LOGGED_CHARACTERS: Final = 500
 #: Number of parts that are written concurrently.
 _MAX_CONCURRENCY: Final = 2
 
@@ -122,6 +124,7 @@ class ObjectStorage:
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    # The text of the error can contain addresses and paths.
-    log.warning("object_storage_failed", error=str(error).partition("\n")[0][:500])
+    # Only in the log, since the text of the error can contain addresses and paths. Its other lines are a trace of the library.
+    first_line = str(error).partition("\n")[0]
+    log.warning("object_storage_failed", error=first_line[:_MAX_LOGGED_CHARACTERS])
     return Unavailable("the storage of batch results does not respond; repeat the request later", retry_after=5)

@@ -29,7 +29,7 @@ class StoppedBeforeStart(Exception):
 
 
 def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> int:
-    """Run a service until SIGINT or SIGTERM and return the exit status.
+    """Run a service until SIGINT or SIGTERM and return the exit status: 0, 1 after an error, or 2 for invalid settings.
 
     An error that prevents the start is written as one line to standard error.
     """

@@ -30,6 +30,8 @@ _SECRETS_DIR_VARIABLE = f"{PREFIX}SECRETS_DIR"
 #: Entry of ``TRUSTED_HOSTS`` that trusts every name.
 ANY_HOST = "*"
 _MIN_SECRET_KEY_LENGTH = 12
+#: Maximum number of characters of an invalid value in an error message.
+_MAX_EXCERPT_LENGTH = 80
 _S3_SCHEME = "s3://"
 #: Prefix of variables that only the tests read.
 _TEST_PREFIX = f"{PREFIX}TEST_"
@@ -107,8 +109,8 @@ class Settings(FeatureSettingsFields, SettingsFields):
         for host, separator, address in pairs:
             if not host or not separator or not _is_api(address):
                 message = (
-                    f"{host[:80]!r}: give host=https://address, host=gitlab or host=gitlab+https://address, separated by commas; the kinds "
-                    f"are {', '.join(sorted(kind.name for kind in HOSTS))}, and host= alone is for a host without an API"
+                    f"{host[:_MAX_EXCERPT_LENGTH]!r}: give host=https://address, host=gitlab or host=gitlab+https://address, separated by "
+                    f"commas; the kinds are {', '.join(sorted(kind.name for kind in HOSTS))}, and host= alone is for a host without an API"
                 )
                 raise ValueError(message)
         return {host.lower(): address.rstrip("/") for host, _, address in pairs}
@@ -117,7 +119,8 @@ class Settings(FeatureSettingsFields, SettingsFields):
     @classmethod
     def _check_public_url(cls, value: str) -> str:
         if value and not _is_url(value):
-            raise ValueError(f"{value[:80]!r} is not an address; give one like https://dashboards.example.com, without query")
+            excerpt = value[:_MAX_EXCERPT_LENGTH]
+            raise ValueError(f"{excerpt!r} is not an address; give one like https://dashboards.example.com, without query")
         return value.rstrip("/")
 
     @field_validator("results_url")
@@ -125,14 +128,14 @@ class Settings(FeatureSettingsFields, SettingsFields):
     def _check_results_url(cls, value: str) -> str:
         is_bucket = bool(value.startswith(_S3_SCHEME) and urlsplit(value).netloc)
         if value and not is_bucket and not Path(value).is_absolute():
-            raise ValueError(f"{value[:80]!r} is neither an absolute path nor s3://bucket/prefix")
+            raise ValueError(f"{value[:_MAX_EXCERPT_LENGTH]!r} is neither an absolute path nor s3://bucket/prefix")
         return value
 
     @field_validator("results_endpoint")
     @classmethod
     def _check_results_endpoint(cls, value: str) -> str:
         if value and not _is_url(value):
-            raise ValueError(f"{value[:80]!r} is not an address; give one like https://storage.example.com, without query")
+            raise ValueError(f"{value[:_MAX_EXCERPT_LENGTH]!r} is not an address; give one like https://storage.example.com, without query")
         return value.rstrip("/")
 
     @field_validator("secret_key")
@@ -194,7 +197,7 @@ class Settings(FeatureSettingsFields, SettingsFields):
     @property
     def gateway_connections(self) -> int:
         """Size of the database pool of a gateway. The lock of provisioning takes one more connection."""
-        return self.database_pool_size + (self.provisioning_dir is not None)
+        return self.database_pool_size if self.provisioning_dir is None else self.database_pool_size + 1
 
     @property
     def refuses_weak_passwords(self) -> bool:

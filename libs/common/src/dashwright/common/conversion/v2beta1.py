@@ -100,13 +100,14 @@ def _with_group(variable: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_group(variable: Mapping[str, Any]) -> dict[str, Any]:
     """Return an ad hoc or group-by variable with the data source in its spec."""
-    changed = dict(variable)
-    group = text_in(variable, "group")
-    uid = object_in(variable, "datasource").get("name")
-    changed.pop("group", None)
-    changed.pop("datasource", None)
-    source = ({"type": group} if group else {}) | ({} if uid is None else {"uid": uid})
-    changed["spec"] = {**object_in(variable, "spec"), **({"datasource": source} if source else {})}
+    changed = {name: value for name, value in variable.items() if name not in ("group", "datasource")}
+    source: dict[str, Any] = {}
+    if group := text_in(variable, "group"):
+        source["type"] = group
+    if (uid := object_in(variable, "datasource").get("name")) is not None:
+        source["uid"] = uid
+    spec = object_in(variable, "spec")
+    changed["spec"] = {**spec, "datasource": source} if source else {**spec}
     return changed
 
 

@@ -37,7 +37,7 @@ class Pushes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestEvents:
-    """Payloads of events of pull requests."""
+    """Payloads of events of pull requests. A field without a comment is the member with that part of the pull request."""
 
     member: str  #: Member without which the payload has no pull request.
     repository: tuple[str, ...] = ()  #: Path in these payloads that replaces the one in ``Deliveries``.

@@ -55,7 +55,7 @@ class RestApi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequests:
-    """Pull requests."""
+    """Requests for pull requests. A field without a comment is a path, or the member with that part of a pull request."""
 
     path: str
     list_path: str
@@ -130,17 +130,17 @@ class Hooks:
     active: str = ""  #: Member that is true of an active webhook; empty if all are active.
     event_list: str = ""  #: Member with the list of events; empty if each event is a member that is true or false.
     events: Mapping[str, tuple[str, ...]]  #: Event at the host by event of Dashwright.
-    settings: Mapping[str, Any]  #: Other members of requests.
+    settings: Mapping[str, Any]  #: Members with a fixed value in all requests that create or change a webhook.
     creation_settings: Mapping[str, Any] = field(default_factory=dict)  #: Members that only a creating request has.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
-    """Accounts of the authors of commits."""
+    """Request for commits whose authors have an account at the host, in order to link and picture them."""
 
-    path: str
-    ref_parameter: str
-    path_parameter: str
+    path: str  #: Path of the list of commits.
+    ref_parameter: str  #: Query parameter with the newest commit of the list.
+    path_parameter: str  #: Query parameter with the file or directory that the commits change.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

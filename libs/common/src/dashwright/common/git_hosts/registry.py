@@ -16,7 +16,10 @@ from dashwright.common.git_hosts.gitlab import GITLAB
 #: Data Center, because proxies set the id header of the latter, too.
 HOSTS: Final = (GITLAB, GITEA, BITBUCKET, BITBUCKET_SERVER, GITHUB)
 
+#: Separator of the name of a kind and an address in a setting.
 _SEPARATOR: Final = "+"
+#: Maximum number of characters of an invalid setting in an error message.
+_MAX_EXCERPT_LENGTH: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def parse_choice(value: str) -> HostChoice:
         return HostChoice(next((host for host in HOSTS if address.rstrip("/").endswith(host.rest_api.version)), None), address)
     by_name = {host.name: host for host in HOSTS}
     if name not in by_name or (separator and not address):
-        raise ValueError(f"{value[:80]!r} is neither an address nor one of {', '.join(sorted(by_name))}")
+        raise ValueError(f"{value[:_MAX_EXCERPT_LENGTH]!r} is neither an address nor one of {', '.join(sorted(by_name))}")
     return HostChoice(by_name[name], address)
 
 

@@ -56,10 +56,10 @@ def extract_dashboard(spec: Mapping[str, Any]) -> Extract:
 def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the names of the library panels of a dashboard: of panels, which may be in rows, and of elements."""
     # Old dashboards have a list of rows with panels. In newer ones a row is itself a panel with panels.
-    panel_lists = [spec, *objects_of(spec.get("rows"))]
-    panels = [panel for parent in panel_lists for panel in objects_of(parent.get("panels"))]
-    panels += [nested for panel in panels if "panels" in panel for nested in objects_of(panel["panels"])]
-    for panel in panels:
+    holders = [spec, *objects_of(spec.get("rows"))]
+    panels = [panel for holder in holders for panel in objects_of(holder.get("panels"))]
+    nested_panels = [nested for panel in panels if "panels" in panel for nested in objects_of(panel["panels"])]
+    for panel in (*panels, *nested_panels):
         if "libraryPanel" in panel:
             yield member_at(panel, "libraryPanel", "uid")
     for element in objects_of(list(object_at(spec, "elements").values())):
@@ -106,7 +106,8 @@ def _check_refresh(refresh: Any, *, min_seconds: float) -> None:
     seconds = _seconds(refresh) if isinstance(refresh, str) else None
     if seconds is None:
         raise BadRequest(
-            f"Dashboard refresh interval {str(refresh)[:40]!r} cannot be read; write it as 10s, 1m, 1h or 1d, or leave it empty"
+            f"Dashboard refresh interval {str(refresh)[:_MAX_INTERVAL_LENGTH]!r} cannot be read; "
+            "write it as 10s, 1m, 1h or 1d, or leave it empty"
         )
     if seconds < min_seconds:
         raise BadRequest(f"Dashboard refresh interval is too low: {refresh} is below {min_seconds:g}s, the shortest allowed here")

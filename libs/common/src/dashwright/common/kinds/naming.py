@@ -13,6 +13,9 @@ _REPLACED_BY_HYPHEN = re.compile(r"[^a-zA-Z0-9_]+")
 OBJECT_NAME_PATTERN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 _OBJECT_NAME = re.compile(rf"\A{OBJECT_NAME_PATTERN}\Z")
 
+#: Maximum numbers of characters of an invalid uid, and of an invalid name, in error messages.
+_MAX_UID_EXCERPT, _MAX_NAME_EXCERPT = 60, 80
+
 DASHBOARD_NAME_LENGTH = 40
 OBJECT_NAME_LENGTH = 63
 _HASH_LENGTH = 8
@@ -22,7 +25,8 @@ def check_dashboard_name(name: str) -> None:
     """Raise BadRequest for an invalid name of a dashboard, folder or library panel. It must be a valid uid of Grafana."""
     if len(name) > DASHBOARD_NAME_LENGTH:
         raise BadRequest(
-            f"uid too long, max {DASHBOARD_NAME_LENGTH} characters: {name[:60]!r} has {len(name)}; {valid_dashboard_name(name)!r} is valid"
+            f"uid too long, max {DASHBOARD_NAME_LENGTH} characters: {name[:_MAX_UID_EXCERPT]!r} has {len(name)}; "
+            f"{valid_dashboard_name(name)!r} is valid"
         )
     if not _DASHBOARD_NAME.match(name):
         raise BadRequest(
@@ -49,6 +53,6 @@ def check_object_name(name: str) -> None:
     """Raise BadRequest for a name that is invalid by the rules of Kubernetes, which apply to kinds with ``dns_name``."""
     if len(name) > OBJECT_NAME_LENGTH or not _OBJECT_NAME.match(name):
         raise BadRequest(
-            f"metadata.name {name[:80]!r} is invalid: at most {OBJECT_NAME_LENGTH} lower case letters, digits, '-' and '.', "
+            f"metadata.name {name[:_MAX_NAME_EXCERPT]!r} is invalid: at most {OBJECT_NAME_LENGTH} lower case letters, digits, '-' and '.', "
             "beginning and ending with a letter or digit"
         )

@@ -21,11 +21,14 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.kinds.ssh_access import check_known_hosts
 from dashwright.common.models.provisioning import RepositoryType
 
+#: Names that Grafana's provisioning API reserves.
 RESERVED_NAMES = frozenset(
     ["classic", "sql", "SQL", "plugins", "legacy", "new", "job", "github", "githost", "s3", "gcs", "file", "create", "update", "delete"]
 )
 MIN_SYNC_INTERVAL_SECONDS = 10
 MAX_URL_LENGTH: Final = 2000
+#: Maximum number of characters of an invalid value in an error message.
+_MAX_EXCERPT_LENGTH: Final = 200
 
 REMOVE_MANAGED: Final = "remove-orphan-resources"
 RELEASE_MANAGED: Final = "release-orphan-resources"
@@ -107,7 +110,7 @@ def host_of(url: str | None) -> str:
 class Source:
     """Location of the files of a repository: a directory on this machine, or a directory in a branch of a git repository.
 
-    Sources with different patterns never overlap: which files they share is not examined.
+    Sources with different patterns count as separate, because it is not examined which files they share.
     """
 
     #: String that occurs in the spec of each repository with the same ``origin``, by which the store finds candidates.
@@ -224,16 +227,17 @@ def _check_url(draft: Draft, git_type: str, url: str) -> None:
     parts = split_url(url)
     # Errors do not repeat the part before an @, which may be a token.
     if parts is None or len(url) > MAX_URL_LENGTH or not url.isprintable() or " " in url:
-        draft.invalid(field, url.partition("@")[2] or url[:200], "give the address of a repository: https://host[:port]/path")
+        excerpt = url.partition("@")[2] or url[:_MAX_EXCERPT_LENGTH]
+        draft.invalid(field, excerpt, "give the address of a repository: https://host[:port]/path")
     elif parts.username is not None or parts.password is not None:
         draft.invalid(field, parts.hostname, "leave user and password out of the address; set the token as secure.token.create")
     elif parts.query or parts.fragment:
-        draft.invalid(field, url[:200], "leave out what follows ? or #")
+        draft.invalid(field, url[:_MAX_EXCERPT_LENGTH], "leave out what follows ? or #")
     elif any(unquote(part) in (".", "..") for part in parts.path.split("/")):
         # The host resolves these parts, so that the same repository would have many addresses.
-        draft.invalid(field, url[:200], "leave out . and .. from the path")
+        draft.invalid(field, url[:_MAX_EXCERPT_LENGTH], "leave out . and .. from the path")
     elif not parts.path.strip("/"):
-        draft.invalid(field, url[:200], "the path of the repository is missing: https://host/path")
+        draft.invalid(field, url[:_MAX_EXCERPT_LENGTH], "the path of the repository is missing: https://host/path")
 
 
 def _check_ssh(draft: Draft, git_type: str, config: Mapping[str, Any]) -> None:
@@ -243,9 +247,9 @@ def _check_ssh(draft: Draft, git_type: str, config: Mapping[str, Any]) -> None:
     if address is None or len(url) > MAX_URL_LENGTH or " " in url:
         # A password may precede the @.
         message = "give the address of a repository: ssh://user@host[:port]/path or user@host:path"
-        draft.invalid(field, url.rpartition("@")[2][:200], message)
+        draft.invalid(field, url.rpartition("@")[2][:_MAX_EXCERPT_LENGTH], message)
     elif not address.path:
-        draft.invalid(field, url[:200], "the path of the repository is missing: ssh://git@host/path or git@host:path")
+        draft.invalid(field, url[:_MAX_EXCERPT_LENGTH], "the path of the repository is missing: ssh://git@host/path or git@host:path")
     if not config.get("encryptedSshKey"):
         draft.required("secure.sshKey", "an SSH address needs a deploy key: send it as secure.sshKey.create")
     try:
@@ -276,7 +280,7 @@ def _check_directory(draft: Draft, git_type: str, config: dict[str, Any]) -> Non
     try:
         paths.check_path(path)
     except BadRequest as fault:
-        draft.invalid(f"spec.{git_type}.path", path[:200], fault.message)
+        draft.invalid(f"spec.{git_type}.path", path[:_MAX_EXCERPT_LENGTH], fault.message)
 
 
 def _check_selection(draft: Draft, section: str) -> None:
@@ -294,7 +298,7 @@ def _check_selection(draft: Draft, section: str) -> None:
             try:
                 Pattern.parse(pattern)
             except BadRequest as fault:
-                draft.invalid(f"{field}[{index}]", pattern[:200], fault.message)
+                draft.invalid(f"{field}[{index}]", pattern[:_MAX_EXCERPT_LENGTH], fault.message)
 
 
 def _check_local(draft: Draft, settings: AdmissionSettings) -> None:

@@ -17,6 +17,7 @@ MAX_SCALE: Final = 3.0
 
 Theme = Literal["light", "dark"]
 Format = Literal["png", "svg", "json", "outline"]
+#: Collapsed rows as they are stored, or all rows expanded.
 Rows = Literal["stored", "expanded"]
 
 

@@ -71,7 +71,7 @@ class Change:
     type: str  #: ``ADDED``, ``MODIFIED`` or ``DELETED``.
     state: ObjectState  #: State after the change, or the last state of a deleted object.
     old: ObjectState | None  #: State before an update. None for jobs.
-    old_resource_version: int | None
+    old_resource_version: int | None  #: Resource version before an update.
     spec: str | None  #: Spec of a job. None for objects: ``bodies`` returns their specs.
 
     @property

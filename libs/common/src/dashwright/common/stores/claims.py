@@ -37,8 +37,8 @@ async def claim(
     """Change jobs from pending to working under leases, and return them. Return an empty list if no job of the pool may run now.
 
     The jobs are of one namespace and priority, and fewer than ``limit`` if other namespaces have ready jobs (jobs.sql describes the
-    order). If the pool has several namespaces, the last ``reserved`` of ``limit`` jobs must be of a namespace without working
-    jobs. The owner of all leases is ``owner``. Call this outside a transaction.
+    order). ``limit`` is the number of free slots of a worker. If the pool has several namespaces, the last ``reserved`` of these slots
+    are only for a namespace without working jobs. The owner of all leases is ``owner``. Call this outside a transaction.
     """
     while True:
         async with connection.transaction():

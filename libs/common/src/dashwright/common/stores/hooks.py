@@ -25,19 +25,19 @@ class HookClaim:
     status: RepositoryStatus
     hook: int | None  #: Id of the webhook at the git host; None if there is no webhook.
     config: GitHostRepositoryConfig | None  #: Configuration with which the webhook was created.
-    failures: int
+    failures: int  #: Number of failed checks since the last one that succeeded.
 
 
 @dataclass(frozen=True, slots=True)
 class HookRemoval:
     """Webhook to remove, claimed by one process."""
 
-    id: int
+    id: int  #: Id of the removal.
     namespace: str
-    name: str
-    hook: int
+    name: str  #: Name of the repository, which may be deleted.
+    hook: int  #: Id of the webhook at the git host.
     config: GitHostRepositoryConfig  #: Configuration with which the webhook was created.
-    failures: int
+    failures: int  #: Number of failed attempts to remove the webhook.
     is_old: bool  #: True if the removal has failed for so long that it is abandoned.
 
 

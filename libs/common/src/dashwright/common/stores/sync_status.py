@@ -56,13 +56,16 @@ async def update(connection: Connection, job: StoredJob, status: JobStatus, *, s
 
     def set_sync_status(repository_status: RepositoryStatus, repository: StoredObject) -> None:
         previous = repository_status.sync
+        next_sync_at = scheduled_at or previous.scheduled
+        if status.finished is not None:
+            next_sync_at = _next_sync_at(repository, status.finished)
         repository_status.sync = SyncStatus(
             state=SyncState(status.state.value),
             job=str(job.uid),
             started=status.started,
             finished=status.finished,
             message=status.errors or [],
-            scheduled=(scheduled_at or previous.scheduled) if status.finished is None else _next_sync_at(repository, status.finished),
+            scheduled=next_sync_at,
             # Until the job is finished, this is the requested mode. The sync itself then records the actual mode.
             incremental=jobs.is_incremental(job) if status.finished is None else previous.incremental,
             last_ref=previous.last_ref,

@@ -296,7 +296,8 @@ class JobConsumer:
             raise LeaseLost
         await self._show_next_sync(job)
         metrics.jobs_finished.labels(action=job.action, state=status.state.value).inc()
-        seconds = ((status.finished or 0) - (status.started or 0)) / 1000
+        milliseconds = (status.finished or 0) - (status.started or 0)
+        seconds = milliseconds / 1000
         metrics.jobs_seconds.labels(action=job.action).observe(seconds)
         log.info("job_ended", state=status.state.value, message=status.message, seconds=seconds)
 

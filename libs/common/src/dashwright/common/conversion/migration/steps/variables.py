@@ -36,7 +36,9 @@ def _as_list(value: Any) -> Any:
 
 
 def _as_single(value: Any) -> Any:
-    return (value[0] if value else "") if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return value[0] if value else ""
 
 
 def convert_constant(variable: Object) -> None:
