@@ -49,6 +49,7 @@ class AmqpBroker:
         self._reconnect_interval = reconnect_interval
         self._heartbeat = heartbeat
         self.max_message = max_message
+        #: Names of exchanges that exist. The default exchange is "".
         self._exchanges = {"", *(exchange.name for exchange in topology.exchanges)}
         self._connection: AbstractRobustConnection | None = None
         self._is_disconnected = True

@@ -144,6 +144,7 @@ class MemoryQueue:
 
     def requeue(self, messages: list[QueuedMessage]) -> None:
         """Return unacknowledged messages to the head of the queue. Dead-letter those that were delivered too often."""
+        # In reverse, since each message is put before those that are in the queue.
         for queued_message in reversed(messages):
             redelivered = replace(queued_message, redeliveries=queued_message.redeliveries + 1)
             if self.spec.delivery_limit is not None and redelivered.redeliveries > self.spec.delivery_limit:

@@ -97,6 +97,7 @@ class RpcClient:
     def _receive(self, message: Message) -> None:
         """Pass a message to its call. Ignore a message without a valid signature: the call continues to wait for its worker."""
         if not self._signer.is_genuine(message, Purpose.RESPONSE):
+            # The first label is otherwise a queue, which an inbox does not have.
             metrics.messages_refused.labels("answers", "signature").inc()
             _log.warning("rpc_response_refused", call_id=message.correlation_id, reason="no service with this SECRET_KEY signed it")
             return
@@ -261,8 +262,10 @@ class RpcResponse:
 
     async def _report_read_count(self) -> None:
         """Notify the worker of the read count, if half of the window was read since the last report."""
+        unreported_count = self._read_count - self._reported_count
         # Reports after a full window would be too late: the worker would have to wait for each.
-        if self._is_ended or self._worker_address is None or self._read_count - self._reported_count < max(1, self._window // 2):
+        half_window = max(1, self._window // 2)
+        if self._is_ended or self._worker_address is None or unreported_count < half_window:
             return
         self._reported_count = self._read_count
         message = Message(body=b"", headers={wire.READ_COUNT: self._read_count}, correlation_id=self.call_id, persistent=False)

@@ -109,6 +109,7 @@ class JobConsumer:
 
     async def start(self) -> None:
         """Begin to claim jobs."""
+        # Leases are also checked when listening begins, since notifications of cancellations may have been missed before.
         listener = self._database.listen(CHANNEL, self._on_notification, self._check_leases)
         await self._exit_stack.enter_async_context(listener)
         self._subscription = await self._broker.consume(self._queue, self.handle, prefetch=_PREFETCH)
@@ -147,6 +148,7 @@ class JobConsumer:
             self._is_woken = True
             self._search_requested.set()
         elif passes < _MAX_PASSES:
+            # The name of a pool is also a routing key of its wake-ups.
             self._wakeups.publish_soon([Wakeup(self._pool, _NO_JOB, passes + 1)])
         return Ack()
 
@@ -207,6 +209,7 @@ class JobConsumer:
             await claims.place_due(connection, self._pool)
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
+        """Search for another job, since the task of an ended job leaves a free slot."""
         self._running.discard(task)
         self._search_requested.set()
         if not task.cancelled() and (error := task.exception()) is not None:
