@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.abc import Traversable
 from importlib.resources import files
+from itertools import pairwise
 
 import asyncpg
 import structlog
@@ -76,6 +77,8 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class _AppliedMigration:
+    """Migration as the database has recorded it."""
+
     checksum: str
     oldest_program: str
 
@@ -94,6 +97,7 @@ async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
             await _apply(connection, migration)
         if pending:
             log.info("schema_migrated", migrations=len(pending), to=pending[-1].name)
+        # The databases of tests with other migrations lack the tables of the services.
         if source is MIGRATIONS:
             async with connection.transaction():
                 await grants.grant(connection)
@@ -115,7 +119,7 @@ async def pending_migrations(url: str, source: Traversable = MIGRATIONS) -> list
 def read_migrations(source: Traversable) -> list[Migration]:
     """Return the migrations in the directory ``source``, in order. Raises DashwrightError for an invalid name or a duplicate number."""
     names = sorted(entry.name for entry in source.iterdir() if entry.name.endswith(".sql"))
-    for earlier, name in zip(["", *names], names, strict=False):
+    for earlier, name in pairwise(["", *names]):
         if not _FILE_NAME.fullmatch(name):
             raise DashwrightError(f"The migration {name} must be named like 0001_resources.sql.")
         if earlier[:4] == name[:4]:

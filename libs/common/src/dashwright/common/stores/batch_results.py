@@ -37,6 +37,19 @@ class ItemResult:
         return self.body_size is not None and self.body_size < evaluations.CHUNK_BYTES
 
 
+def state_conditions(state: ItemState | None) -> tuple[Sequence[str], Mapping[str, Any]]:
+    """Return the names of the conditions that limit a query to items in a state, and their parameters. None: items in any state."""
+    match state:
+        case None:
+            return [], {}
+        case ItemState.PENDING:
+            return ["pending"], {}
+        case ItemState.WORKING:
+            return ["dispatched_in"], {"job_state": state.value}
+        case _:
+            return ["in_item_states"], {"states": [state.value]}
+
+
 async def list_page(
     connection: Connection, uid: uuid.UUID, *, first: int, end: int, state: ItemState | None
 ) -> Sequence[ItemResult] | None:
@@ -44,15 +57,9 @@ async def list_page(
 
     ``state`` limits them to items in this state.
     """
-    values: dict[str, Any] = {"batch": uid, "first": first, "end": end, "segment_items": SEGMENT_ITEMS}
-    conditions: list[str] = []
-    if state is ItemState.WORKING:
-        conditions, values["job_state"] = ["dispatched_in"], state.value
-    elif state is ItemState.PENDING:
-        conditions = ["pending"]
-    elif state is not None:
-        conditions, values["states"] = ["in_item_states"], [state.value]
-    rows = await connection.fetch(*_sql.bind("list_page", conditions=conditions, **values))
+    conditions, values = state_conditions(state)
+    query = _sql.bind("list_page", conditions=conditions, batch=uid, first=first, end=end, segment_items=SEGMENT_ITEMS, **values)
+    rows = await connection.fetch(*query)
     # A batch without such items has one row without an index.
     return [ItemResult(**row) for row in rows if row["index"] is not None] if rows else None
 

@@ -15,7 +15,7 @@ from dashwright.common.database import queries
 from dashwright.common.database.notifier import notify_after_commit
 from dashwright.common.database.pool import Connection
 from dashwright.common.models.batch import ItemCounts, ItemKind, ItemState
-from dashwright.common.stores.batch_results import SEGMENT_ITEMS
+from dashwright.common.stores.batch_results import SEGMENT_ITEMS, state_conditions
 
 _sql = queries.load(__package__, "batches.sql")
 
@@ -83,6 +83,7 @@ class StoredBatch:
         """The share of items that ended, in percent. A batch is complete only when it is finished."""
         if self.finished_at is not None:
             return 100.0
+        # Rounding must not lead to 100 before the end.
         return min(99.9, round(100 * self.ended / self.total, 1)) if self.total else 0.0
 
 
@@ -227,15 +228,9 @@ async def retry(connection: Connection, uid: uuid.UUID, *, states: Sequence[str]
 
 async def list_items(connection: Connection, uid: uuid.UUID, *, first: int, limit: int, state: ItemState | None) -> Sequence[ListedItem]:
     """Return at most ``limit`` items from the index ``first`` on, in their order. ``state`` limits them to items in this state."""
-    values: dict[str, Any] = {"batch": uid, "first": first, "limit": limit}
-    conditions: list[str] = []
-    if state is ItemState.WORKING:
-        conditions, values["job_state"] = ["dispatched_in"], state.value
-    elif state is ItemState.PENDING:
-        conditions = ["pending"]
-    elif state is not None:
-        conditions, values["states"] = ["in_item_states"], [state.value]
-    return [ListedItem(**row) for row in await connection.fetch(*_sql.bind("list_items", conditions=conditions, **values))]
+    conditions, values = state_conditions(state)
+    query = _sql.bind("list_items", conditions=conditions, batch=uid, first=first, limit=limit, **values)
+    return [ListedItem(**row) for row in await connection.fetch(*query)]
 
 
 async def try_lock_controller(connection: Connection, uid: uuid.UUID) -> bool:
@@ -251,7 +246,7 @@ async def list_changed(connection: Connection, *, limit: int, report_interval: t
 async def begin_control(connection: Connection, uid: uuid.UUID, *, attempts: int, backoff: timedelta) -> StoredBatch | None:
     """Lock and return a batch, and mark its present changes as handled. Return None if it does not exist.
 
-    ``attempts`` and ``backoff`` are those of its retry policy. Call this before the changes are handled.
+    ``attempts`` and ``backoff`` are those of the batch's retry policy. Call this before the changes are handled.
     """
     row = await connection.fetchrow(*_sql.bind("begin_control", uid=uid, attempts=attempts, backoff=backoff))
     return None if row is None else _stored_batch(row)
@@ -324,5 +319,6 @@ async def delete(connection: Connection, uid: uuid.UUID) -> None:
 
 
 def _stored_batch(row: Any) -> StoredBatch:
+    """Return the batch of a row, in which the submitter is JSON."""
     submitted_by = row["submitted_by"]
     return StoredBatch(**{**row, "submitted_by": None if submitted_by is None else orjson.loads(submitted_by)})

@@ -162,6 +162,6 @@ async def fail_expired(connection: Connection, job: StoredJob, *, status: bytes)
 
 
 async def _lock_of(connection: Connection, *uids: uuid.UUID) -> None:
-    """Take the locks of jobs of the namespaces of some jobs."""
+    """Lock the namespaces in which the given jobs are, as ``jobs.lock`` does."""
     await connection.execute(_sql.lock_of, list(uids))
     notify_after_commit(connection, "job")

@@ -84,6 +84,7 @@ async def lock(connection: Connection, org_id: int) -> None:
 
 async def insert(connection: Connection, org_id: int, fields: Fields, *, actor: str) -> tuple[int, str]:
     """Create a data source under ``lock`` and return its id and uid. Raises AlreadyExists if the name or uid is in use."""
+    # An organization has one default at most.
     if fields.is_default:
         await connection.execute(_sql.clear_default, org_id, None)
     with _convert_name_violations():

@@ -170,6 +170,7 @@ def _too_many_dashboards(claim: Claim, limit: int, used: int, removed: int, oper
 
 
 def _dashboard_claims(namespace: str, count: int) -> Sequence[Claim]:
+    """Return the claims for dashboards in a namespace: that of its organization, if it has one, and last the global one."""
     global_claim = Claim(Scope.GLOBAL, 0, _DASHBOARD, count)
     org_id = org_of(namespace)
     return [global_claim] if org_id is None else [Claim(Scope.ORG, org_id, _DASHBOARD, count), global_claim]

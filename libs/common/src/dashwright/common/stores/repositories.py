@@ -100,7 +100,7 @@ class StoredCommit:
     """Commit whose files are stored as objects of a repository."""
 
     edition: int = 0  #: Number of writes to the repository's objects.
-    #: Stored commit, except its quarantined files. None if none was stored under the requested generation of the spec.
+    #: Hash of the commit, whose quarantined files are not stored. None if no commit was stored for the requested generation of the spec.
     commit: str | None = None
     entries: int = 0  #: Number of files and directories in the commit.
 
@@ -110,9 +110,9 @@ class QuarantineEntry:
     """File that a sync could not store."""
 
     path: str
-    name: str
-    message: str
-    checksum: str
+    name: str  #: Name of the object in the file, empty if it is not known.
+    message: str  #: Why the file was refused.
+    checksum: str  #: Checksum of the file, empty if its content is not the reason.
     rules: str  #: Fingerprint of the rules that refused the file, empty for another reason.
     since: datetime  #: Time of the first refusal.
     #: True if the file is a copy of a synced file, which is not an error.
@@ -157,9 +157,11 @@ async def record_commit(
 ) -> StoredCommit | None:
     """Record ``commit`` as the stored commit and return the new state. An empty ``commit`` clears it.
 
-    With ``base_commit``, only the difference to that commit was written, and ``entries`` is the difference between the numbers of files and
-    directories. Call this under the lock of objects, in the transaction that writes them. Returns None and records nothing if the edition
-    has changed: the transaction must then be rolled back. Returns an empty state if the repository was deleted.
+    ``entries`` is the number of files and directories in the commit. With ``base_commit``, only the difference to that commit was written,
+    and ``entries`` is the difference between both numbers. Call this under the lock of objects, in the transaction that writes them.
+
+    Returns None and records nothing if the edition has changed: the transaction must then be rolled back. Returns an empty state if the
+    repository was deleted.
     """
     row = await connection.fetchrow(_sql.record_commit, repository, commit or None, generation, edition, entries, base_commit)
     return StoredCommit(**row) if row else None

@@ -132,12 +132,13 @@ def health_announcements(
 
 def _data(repository: StoredObject, spec: RepositorySpec, name: RepositoryEventName, *, commit: str | None) -> RepositoryEventData:
     """Return the data that all events about a repository have."""
+    branch = spec.remote.branch if spec.remote is not None else ""
     return RepositoryEventData.model_validate(
         {
             "repository": repository.name,
             "namespace": repository.namespace,
             "uid": str(repository.uid),
-            "ref": (spec.remote.branch if spec.remote is not None else None) or None,
+            "ref": branch or None,
             "commit": commit or None,
             "state": name.value.rpartition(".")[2],
         }
@@ -145,6 +146,7 @@ def _data(repository: StoredObject, spec: RepositorySpec, name: RepositoryEventN
 
 
 def _receivers(repository: StoredObject, name: RepositoryEventName) -> Sequence[Receiver]:
+    """Return the exchange of events, and the webhooks of the repository that are notified of an event of this name."""
     spec = RepositorySpec.model_validate_json(repository.spec)
     exchange = exchange_receiver(f"{REPOSITORY_SUBJECT}.{name}", repository.namespace)
     webhooks = [item for item in spec.notifications or () if item.is_notified_of(name)]
@@ -152,6 +154,7 @@ def _receivers(repository: StoredObject, name: RepositoryEventName) -> Sequence[
 
 
 def _counts(status: JobStatus) -> EventCounts:
+    """Return the counts of a job, each summed over all kinds of objects."""
     kinds = status.summary or ()
     return EventCounts(**{member: sum(getattr(kind, member) or 0 for kind in kinds) for member in EventCounts.model_fields})
 

@@ -26,6 +26,7 @@ Status = TypeVar("Status", bound=ApiModel)
 
 #: Annotations that are not stored: the store sets them, or they are instructions for the write.
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
+#: Columns of the staging table, in the order of ``Write.staging_row``.
 _STAGING_COLUMNS = (
     *("position", "uid", "generation", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
     *("labels", "annotations", "finalizers", "owner_references", "managed_fields", "content_hash", "number", "status", "spec"),
