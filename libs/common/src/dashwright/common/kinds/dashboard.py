@@ -123,7 +123,7 @@ def _seconds(interval: str) -> Decimal | None:
 
 
 def _check_form(draft: Draft) -> None:
-    """Add a cause for elements and a layout that no version can read. Other faults of ``v2alpha1`` fail in conversions only."""
+    """Add a cause for elements and a layout that no version can read. Only conversions detect other faults of ``v2alpha1``."""
     for name in sorted(_LAYOUT_MARKS.intersection(draft.spec)):
         if not isinstance(draft.spec[name], dict):
             draft.invalid(f"spec.{name}", draft.spec[name], "it must be an object")
@@ -138,6 +138,7 @@ def admit_folder(draft: Draft, _settings: AdmissionSettings) -> None:
 
 
 def _check_title(draft: Draft, label: str) -> None:
+    """Raise BadRequest if the title is missing, blank or too long. ``label`` names the kind in the message."""
     title = draft.spec.get("title")
     if not isinstance(title, str) or not title.strip():
         raise BadRequest(f"{label} title cannot be empty")

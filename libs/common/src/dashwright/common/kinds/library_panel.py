@@ -90,6 +90,7 @@ def _parts(body: Mapping[str, Any]) -> _Parts:
 
 
 def _fits(member: TypeAdapter[Any], value: Any) -> bool:
+    """Return whether a value has the type that the spec requires of a member."""
     try:
         member.validate_python(value, strict=True)
     except ValidationError:

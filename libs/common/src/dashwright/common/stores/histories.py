@@ -107,8 +107,8 @@ async def list_trash(
 ) -> Sequence[StoredObject]:
     """Return deleted objects that can be restored, in their last state without bodies, ordered by name.
 
-    The metadata of each has the time of the deletion and its actor. With ``deleted_by``, return only the objects that this
-    actor deleted.
+    The metadata of each has the time of the deletion and its actor. With ``name``, return only the objects of this name. With
+    ``deleted_by``, return only the objects that this actor deleted.
     """
     rows = await connection.fetch(_sql.list_trash, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
     return [_trashed(kind, row) for row in rows]

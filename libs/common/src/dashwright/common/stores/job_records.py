@@ -55,7 +55,7 @@ class NewJob:
     priority: int = NORMAL_PRIORITY  #: From 1 to ``MAX_PRIORITY``, the most urgent.
     #: Jobs of a namespace with different keys share its workers in proportion to their weights.
     fairness_key: str = ""
-    weight: float = 1.0
+    weight: float = 1.0  #: Weight of the fairness key.
     has_items: bool = False  #: True if the job does the work of items of a batch.
 
 

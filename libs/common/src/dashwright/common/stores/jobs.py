@@ -72,14 +72,15 @@ async def submit(
     """
     distinct_jobs: dict[tuple[str, str], NewJob] = {}
     for job in jobs:
-        key = (job.namespace, job.coalesce_key or job.name)
+        key = _merge_key(job.namespace, job.coalesce_key, job.name)
         # A full sync replaces an equal incremental sync of the same submission, since it does the same work and more.
         if key not in distinct_jobs or not is_incremental(job):
             distinct_jobs[key] = job
     submission = Submission([*distinct_jobs.values()], submitted_by, trace)
     result = await submit_all(connection, kind, [submission])
     stored_by_key = dict(zip(distinct_jobs, result.jobs, strict=True))
-    return SubmissionResult([stored_by_key[job.namespace, job.coalesce_key or job.name] for job in jobs], result.wakeups)
+    stored_jobs = [stored_by_key[_merge_key(job.namespace, job.coalesce_key, job.name)] for job in jobs]
+    return SubmissionResult(stored_jobs, result.wakeups)
 
 
 async def submit_all(connection: Connection, kind: Kind, submissions: Sequence[Submission]) -> SubmissionResult:
@@ -127,9 +128,15 @@ async def submit_all(connection: Connection, kind: Kind, submissions: Sequence[S
     except asyncpg.UniqueViolationError as error:
         names = ", ".join(job.name for job in new_jobs)
         raise AlreadyExists(f'{kind.key} "{names}" already exists', details={"group": kind.group, "kind": kind.plural}) from error
-    stored_jobs = {(row["namespace"], row["coalesce_key"] or row["name"]): stored_job(row) for row in rows}
+    stored_by_key = {_merge_key(row["namespace"], row["coalesce_key"], row["name"]): stored_job(row) for row in rows}
     wakeups = {row["wake_key"]: Wakeup(row["wake_key"], row["uid"]) for row in rows if row["is_new"]}
-    return SubmissionResult([stored_jobs[job.namespace, job.coalesce_key or job.name] for job in new_jobs], [*wakeups.values()])
+    stored_jobs = [stored_by_key[_merge_key(job.namespace, job.coalesce_key, job.name)] for job in new_jobs]
+    return SubmissionResult(stored_jobs, [*wakeups.values()])
+
+
+def _merge_key(namespace: str, coalesce_key: str | None, name: str) -> tuple[str, str]:
+    """Return a key that is equal for jobs that are merged into one. A job without a coalesce key has a key of its own."""
+    return namespace, coalesce_key or name
 
 
 def is_incremental(job: NewJob | StoredJob) -> bool:
@@ -154,10 +161,12 @@ def is_scheduled(job: StoredJob) -> bool:
 
 
 def _sync_options(job: NewJob | StoredJob) -> Mapping[str, Any]:
+    """Return the options of a sync, empty for a job of any other action."""
     return orjson.loads(job.spec).get("sync") or {}
 
 
 def _metadata(job: NewJob, uid: uuid.UUID) -> str:
+    """Return the stored metadata of a new job, as JSON without resource version and generation."""
     metadata = {"name": job.name, "namespace": job.namespace, "uid": str(uid), "creationTimestamp": job.created, "labels": dict(job.labels)}
     return orjson.dumps({**metadata, "annotations": dict(job.annotations)} if job.annotations else metadata).decode()
 
