@@ -31,7 +31,7 @@ class ScheduledRepository:
     spec: RepositorySpec
     status: RepositoryStatus
     refused_by: frozenset[str]  #: Fingerprints of the rules that refused the quarantined files.
-    #: Newest commit of the branch at the time of a rollback. While the branch stays at it, automatic syncs are stopped.
+    #: Newest commit of the branch at the time of a rollback. Automatic syncs are stopped until the branch has a newer commit.
     held_at: str | None = None
 
 

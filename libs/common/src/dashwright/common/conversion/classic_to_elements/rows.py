@@ -82,7 +82,7 @@ def _valid_id(panel: Members) -> int:
 
 
 def _unique(ids: Sequence[int]) -> list[int]:
-    """Return the ids with new ids in place of repeated ones and of 0, which is no id."""
+    """Return the ids with new ids in place of repeated ones and of 0, which means a missing id."""
     largest = max(ids, default=0)
     used = {0}
     unique = []

@@ -21,7 +21,7 @@ def make_ids_unique(panels: Iterable[Object]) -> None:
     """Give each panel without a positive id, or with the id of a panel before it, an id above all others."""
     all_panels = list(panels)
     panel_ids = [_panel_id(panel) for panel in all_panels]
-    # 0 is the id of panels without a positive id.
+    # _panel_id returns 0 for a panel without a positive id.
     used = {0.0}
     if used.isdisjoint(panel_ids) and len(set(panel_ids)) == len(panel_ids):
         return
