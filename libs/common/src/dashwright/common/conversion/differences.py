@@ -86,7 +86,7 @@ def _conversion(changes: Iterable[tuple[str, Change]]) -> Callable[[Mapping[str,
         del context
         try:
             converted: Mapping[str, Any] = rewrite(spec)
-            return converted if rewrite_section is None else _in_sections(rewrite_section, converted, 0)
+            return converted if rewrite_section is None else _in_sections(rewrite_section, converted, depth=0)
         except _Misfit as misfit:
             raise located(f"spec{''.join(reversed(misfit.steps))}", misfit.failure) from misfit.failure
 
@@ -173,7 +173,7 @@ def _kind_of(child: Any) -> str:
 
 
 def _in_sections(rewrite: _Rewrite, holder: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
-    """Return the spec of a dashboard, row or tab with each section of its layout converted."""
+    """Return the spec of a dashboard, row or tab with each section of its layout converted. ``depth`` is the number of outer layouts."""
     layout = object_in(holder, "layout")
     spec = object_in(layout, "spec")
     name = "tabs" if "tabs" in spec else "rows"

@@ -51,7 +51,7 @@ def _row(row: Row, grid: dict[str, Any]) -> dict[str, Any]:
 
 
 def _item(panel: Members, name: str, top: int, context: ConversionContext) -> dict[str, Any]:
-    """Return the item of a grid that begins at the position ``top`` of the dashboard."""
+    """Return the item of a panel in a grid that begins at the vertical position ``top`` of the dashboard."""
     position = child(panel, "gridPos")
     reference = {"kind": "ElementReference", "name": name}
     if position is None:

@@ -15,6 +15,7 @@ from dashwright.common.conversion.elements_form import ElementsForm
 #: Plugin of panels that name none.
 _DEFAULT_PLUGIN: Final = "timeseries"
 
+#: Successors of Angular plugins.
 _SUCCESSORS: Final[Mapping[str, str]] = {
     "grafana-piechart-panel": "piechart",
     "grafana-singlestat-panel": "stat",

@@ -51,7 +51,7 @@ def classic_panels(spec: Mapping[str, Any]) -> _Panels:
 
 
 class _Flattening:
-    """Flattening of one layout."""
+    """Conversion of one layout to a list of panels, which gives an id to each row panel. Its methods append to ``panels``."""
 
     def __init__(self, elements: Mapping[str, Any]) -> None:
         self._elements = elements
@@ -90,7 +90,7 @@ class _Flattening:
         """Add the row panel of a row or tab, and then the panels of its nested rows or tabs. Return the line below them."""
         if is_tab or section.get("hideHeader") is not True:
             header = self._header(section)
-            # As in Grafana, only tabs keep their repetition here.
+            # As in Grafana, a row with nested sections loses its repetition.
             if not is_tab:
                 header.pop("repeat", None)
             panels.append(header | {"collapsed": False, "panels": [], "gridPos": _header_position(y)})
