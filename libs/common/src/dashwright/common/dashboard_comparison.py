@@ -109,9 +109,9 @@ class _Summary:
     """The settings of a dashboard or panel."""
 
     title: str = ""
-    #: Settings of which a comparison shows the text before and after, by name.
+    #: Texts of the settings that a comparison shows before and after, by name.
     texts: dict[str, str] = field(default_factory=dict)
-    #: Values of the settings of which a comparison shows only the names, by name.
+    #: Values of the further settings, by name.
     other_settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -195,7 +195,8 @@ def _panels(spec: Mapping[str, Any]) -> dict[str, _Summary]:
     """Return panels by id. If several panels have the same id, a number is added to the key of each but the first."""
     panels: dict[str, _Summary] = {}
     repetitions: Counter[str] = Counter()
-    for panel_id, summary in _element_panels(spec) if isinstance(spec.get("elements"), dict) else _classic_panels(spec):
+    has_elements = isinstance(spec.get("elements"), dict)
+    for panel_id, summary in _element_panels(spec) if has_elements else _classic_panels(spec):
         key = panel_id
         while key in panels:
             repetitions[panel_id] += 1
@@ -206,8 +207,8 @@ def _panels(spec: Mapping[str, Any]) -> dict[str, _Summary]:
 
 def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
     """Yield panels with their keys, also those in collapsed rows and in the rows of old dashboards."""
-    rows = [panel for row in objects_of(spec.get("rows")) for panel in objects_of(row.get("panels"))]
-    for panel in [*objects_of(spec.get("panels")), *rows]:
+    panels_in_rows = [panel for row in objects_of(spec.get("rows")) for panel in objects_of(row.get("panels"))]
+    for panel in [*objects_of(spec.get("panels")), *panels_in_rows]:
         for item in (panel, *objects_of(panel.get("panels"))):
             yield _as_text(item.get("id")) or _as_text(item.get("title")), _classic_panel_summary(item)
 
@@ -258,6 +259,7 @@ def _element_query(query: Mapping[str, Any]) -> _Query:
     """Return a query of an element. Versions have its data source in different members."""
     data_query = object_at(query, "query")
     source = query.get("datasource") or data_query.get("datasource") or data_query.get("group") or data_query.get("kind")
+    # The name and the value in classic dashboards, so that a conversion alone makes no difference.
     hidden_flag = {"hide": True} if query.get("hidden") is True else {}
     return _Query(_as_text(query.get("refId")), {**object_at(data_query, "spec"), **hidden_flag}, source)
 
