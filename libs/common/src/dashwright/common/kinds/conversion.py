@@ -139,6 +139,7 @@ def _lossless_status(stored_version: str) -> str:
 
 
 def _document_of(body: Body) -> _Document:
+    """Return the stored spec with its version."""
     return _Document(orjson.loads(body.spec), _document_version(body.stored_version, body.layout))
 
 

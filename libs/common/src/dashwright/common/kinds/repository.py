@@ -30,8 +30,10 @@ MAX_URL_LENGTH: Final = 2000
 #: Maximum number of characters of an invalid value in an error message.
 _MAX_EXCERPT_LENGTH: Final = 200
 
+#: Finalizers that delete the managed objects together with the repository, or release them.
 REMOVE_MANAGED: Final = "remove-orphan-resources"
 RELEASE_MANAGED: Final = "release-orphan-resources"
+#: Finalizer that removes the webhook at the git host.
 CLEAN_UP: Final = "cleanup"
 #: Finalizers of a new repository if the request has none. They delete the managed objects together with the repository.
 FINALIZERS: Final = (CLEAN_UP, REMOVE_MANAGED)
@@ -94,6 +96,7 @@ def normalize_url(url: str) -> str:
     """Return the stored form of a URL, without trailing slashes and without the suffix ``.git``."""
     without_slashes = url.rstrip("/")
     without_suffix = without_slashes.removesuffix(".git")
+    # ``.git`` alone is a name and not a suffix.
     return without_slashes if without_suffix.endswith("/") else without_suffix
 
 
@@ -130,6 +133,7 @@ def source_of(spec: Mapping[str, Any], permitted_paths: tuple[str, ...]) -> Sour
     """Return the source of an admitted spec, or None if its folder is no longer permitted."""
     if spec["type"] == RepositoryType.LOCAL:
         folder = resolve_local(spec["local"]["path"], permitted_paths)
+        # The type as the search string: local paths can be written in several ways.
         return None if folder is None else Source('"local"', ("", ""), _path_names(folder), _patterns(spec["local"]))
     githost = git_config(spec)
     url = normalize_url(githost["url"])
