@@ -1,4 +1,4 @@
-"""Reads of files at commits, which the pictures of one preview share: each picture needs the whole file."""
+"""Cached reads of files at commits. The pictures of one preview share them, since each picture needs the whole file."""
 
 import re
 from typing import Final

@@ -138,6 +138,7 @@ class Files:
         last_conflict: Conflict | None = None
         for _ in range(_MAX_ATTEMPTS):
             plan = await self._plan(caller, request, deadline)
+            # The worker refuses the change if the repository is no longer at the base of the plan.
             planned_request = request.model_copy(update={"base": plan["base"], "content": plan.get("content")})
             try:
                 return await self._call_worker(caller, planned_request, deadline=background_deadline(deadline))
@@ -178,6 +179,7 @@ class Files:
         return view if unknown_folder is None else await self._policy.view_on(caller, caller.namespace, unknown_folder)
 
     async def _record(self, actor: Actor, file_change: FileChange, response: dict[str, Any]) -> None:
+        """Record the audit event of a change that was made."""
         commit = response["wrapper"].get("ref")
         details = {"path": file_change.path, "from": file_change.original_path, "ref": file_change.ref, "commit": commit}
         async with self._database.connection() as connection:

@@ -44,7 +44,7 @@ class Side(NamedTuple):
 
 
 class ShownSettings(NamedTuple):
-    """Changed settings by name, and the names of further changed settings, whose values are not shown."""
+    """Changed settings by name, and the names of further changed settings in one string, without their values."""
 
     values: Sequence[tuple[str, SettingLines]]
     other_names: str

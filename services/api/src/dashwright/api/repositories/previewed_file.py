@@ -59,7 +59,7 @@ class PreviewedFile:
 
     @property
     def moved_to(self) -> str:
-        """The path of the file from which the dashboard of this missing file would be stored; empty if it would be deleted."""
+        """The path of the file that replaces this missing one as source of its dashboard; empty if the dashboard would be deleted."""
         return string_of(self.response.get("movedTo"))
 
     @property

@@ -40,8 +40,9 @@ ITEM_RESULTS: Final = "dashwright-item-results"
 #: Limit on the items of one message.
 MAX_ITEMS: Final = 1000
 
-#: Number of characters that the index of an item adds to a message id.
+#: Maximum number of characters that the index of an item adds to a message id.
 _MAX_SUFFIX_LENGTH: Final = len(f"/{MAX_ITEMS - 1}")
+#: Limit on the characters of a message id, if ids of items are made from it.
 _MAX_MESSAGE_ID_LENGTH: Final = MAX_ID_LENGTH - _MAX_SUFFIX_LENGTH
 #: Number of refused items that the reason of a dead letter names.
 _MAX_NAMED_ITEMS: Final = 10
@@ -136,7 +137,7 @@ class QueueBatches:
         closes = _flag(message, CLOSE)
         context = tracing.current()
         trace = context.header if context is not None else None
-        # The turn is taken before a place among large messages, so that a message with a place never waits for an earlier message.
+        # Earlier messages are awaited before this one takes a place among large messages, since they may need a place, too.
         await turn.wait(for_all=closes)
         async with self._large_messages if len(message.body) > _LARGE_BYTES else nullcontext():
             items = await self._read_items(message, caller, namespace, may_be_empty=closes)

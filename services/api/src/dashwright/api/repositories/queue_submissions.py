@@ -162,6 +162,7 @@ class QueueSubmissions:
                     raise
                 submitted = accepted_jobs
         else:
+            # Searched first, so that a repeated message gets its jobs even if their repository is unhealthy or deleted now.
             accepted_jobs = await self._find_accepted(actor, namespace, idempotency)
             submitted = (
                 await self._jobs.submit(

@@ -21,6 +21,7 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
 
     async def health(call: Call) -> Response:
         data_source = await find(database, call, QUERY_ACTION)
+        # A check must not return an earlier result from a cache.
         headers = QueryContext(QueryEndpoint.HEALTH, org_id=data_source.org_id, fresh=True, readable=readable_uids(call.identity)).headers()
         response = await rpc.call(queue, orjson.dumps({"uid": data_source.uid}), timeout=seconds, headers=headers)
         return Response(int(response.headers.get("status", 200)), await response.read(), JSON)

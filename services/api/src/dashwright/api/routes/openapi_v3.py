@@ -104,5 +104,6 @@ def routes(kinds: Sequence[Kind], openapi_30_document: Callable[[], Mapping[str,
 
 
 def _check_accept(call: Call) -> None:
+    """Raise NotAcceptable if the client does not accept JSON."""
     if call.accept and not any(media_range.name in _ACCEPTED_TYPES and media_range.weight > 0 for media_range in ranges(call.accept)):
         raise NotAcceptable(f"the description is only available as {JSON}, which the Accept header does not allow")

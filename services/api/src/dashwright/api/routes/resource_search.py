@@ -33,13 +33,13 @@ _ALL: Final = "*"
 _ROOT: Final = "general"
 _TYPES: Final = {name: kind.plural for kind in (DASHBOARD, FOLDER) for name in (kind.singular, kind.plural)}
 """The plurals of the kinds by the values of the parameter ``type``, in the singular and the plural, as in Grafana."""
-_PAGE_SIZE: Final = 50
+_DEFAULT_PAGE_SIZE: Final = 50
 _MAX_PAGE_SIZE: Final = 1000
 _MAX_OFFSET: Final = 1_000_000_000
 """Limit on the offset, which keeps it within a bigint when it is computed from a page."""
 _MAX_VALUES: Final = 10_000
 """Limit on the values of a repeated parameter."""
-_FACET_SIZE: Final = 50
+_DEFAULT_FACET_SIZE: Final = 50
 _MAX_FACET_SIZE: Final = 1000
 _TAGS_FIELD: Final = "tags"
 _SHARED_FOLDER: Final = "sharedwithme"
@@ -56,9 +56,9 @@ _QUERY: Final = {
     "libraryPanel": "the name of a library panel that dashboards must show",
     "permission": "view (the default), edit or admin: only objects on which the caller has this permission",
     "facet": "tags: add the most frequent tags of all hits",
-    "facetLimit": f"tags in the facet, by default {_FACET_SIZE}, at most {_MAX_FACET_SIZE}",
+    "facetLimit": f"tags in the facet, by default {_DEFAULT_FACET_SIZE}, at most {_MAX_FACET_SIZE}",
     "sort": "title, or -title for the descending order",
-    "limit": f"hits on a page, by default {_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
+    "limit": f"hits on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
     "offset": "the number of hits to skip",
     "page": "number of the page, from 1, instead of an offset",
     "field": "has no effect: hits have all fields that are stored next to the bodies",
@@ -99,7 +99,7 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
         caller = call.identity
         view = await policy.view(caller, caller.namespace)
         query, page = _title_query(call, view), _page(call)
-        facet_size = call.query_integer("facetLimit", _FACET_SIZE, minimum=1, maximum=_MAX_FACET_SIZE)
+        facet_size = call.query_integer("facetLimit", _DEFAULT_FACET_SIZE, minimum=1, maximum=_MAX_FACET_SIZE)
         has_facet = _has_tags_facet(call)
         async with database.connection() as connection:
             matches = await titles.search(connection, query, limit=page.limit, offset=page.offset)
@@ -213,7 +213,7 @@ def _has_tags_facet(call: Call) -> bool:
 
 def _page(call: Call) -> _Page:
     """Return the requested part of the hits. The parameter ``offset`` has precedence over ``page``."""
-    limit = call.query_integer("limit", _PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
+    limit = call.query_integer("limit", _DEFAULT_PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
     page = call.query_integer("page", 1, minimum=1, maximum=_MAX_OFFSET)
     offset = call.query_integer("offset", (page - 1) * limit, minimum=0, maximum=_MAX_OFFSET)
     return _Page(limit, min(offset, _MAX_OFFSET))

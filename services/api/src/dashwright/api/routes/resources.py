@@ -52,6 +52,7 @@ _ENDPOINTS: Final = (
     _Endpoint("deletecollection", "DELETE", "", delete_collection.operation, delete_collection.handle),
 )
 _STATUS_READ: Final = _Endpoint("get", "GET", "/{name}/status", status.operation, status.handle)
+# Permissions and audit events have a verb of their own for writes of the status.
 _STATUS_WRITES: Final = (
     _Endpoint("status", "PUT", "/{name}/status", status.replace_operation, status.replace),
     _Endpoint("status", "PATCH", "/{name}/status", status.patch_operation, status.patch),

@@ -49,12 +49,14 @@ class AddTeamMemberCommand(ClassicBody):
     """A request to add a member."""
 
     user_id: Annotated[int, Field(ge=-(2**63), lt=2**63)]
+    #: 4 for an admin of the team, else 0.
     permission: Literal[0, 4] = 0
 
 
 class MemberChanges(ClassicBody):
     """The new permission of a member."""
 
+    #: 4 for an admin of the team, else 0.
     permission: Literal[0, 4]
 
 

@@ -42,6 +42,7 @@ class KeyLookup:
         return await self._find(None, org_id, name)
 
     async def _find(self, secret_hash: str | None, org_id: int | None, name: str | None) -> StoredKey | None:
+        """Return the key with a hash, or with an organization and a name. The parameters that are not used are None."""
         async with self._database.connection() as connection:
             row = await connection.fetchrow(_sql.find, secret_hash, org_id, name)
         if row is None:

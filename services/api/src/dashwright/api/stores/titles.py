@@ -35,6 +35,7 @@ class TitleMatch:
     folder_title: str | None
     #: Kind and name of the object's manager; None if it is not managed.
     manager: tuple[str, str] | None = None
+    #: None for an object that is not deleted.
     deleted_at: datetime | None = None
 
 

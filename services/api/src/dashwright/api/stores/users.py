@@ -48,7 +48,7 @@ class UserAccounts:
     async def identity_in(self, identity: Identity, org_id: int) -> Identity:
         """Return the caller in organization ``org_id``, or globally for 0. A caller who is not a member has no role.
 
-        Call this for another organization than that of ``identity``. There a service account has only its grants of organization 0,
+        Call this for another organization than that of ``identity``, in which a service account has only its grants of organization 0,
         which apply to all organizations, and a legacy key has no permissions.
 
         Raises Unauthorized for a deleted account, and Unavailable.
@@ -98,6 +98,8 @@ async def permissions_by_org(connection: Connection, account_id: int) -> ScopesB
 
 
 class _Rights(TypedDict):
+    """All permissions of a caller, and those that were granted explicitly: scopes by action."""
+
     permissions: Mapping[str, frozenset[str]]
     granted: Mapping[str, frozenset[str]]
 

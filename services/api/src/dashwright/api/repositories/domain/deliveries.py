@@ -62,6 +62,7 @@ def _decide_push(deliveries: Deliveries, host_event: str, payload: Any, branch: 
     changes = member_of(payload, pushes.changes)
     if pushes.changes and not isinstance(changes, list):
         raise BadRequest(f"the {host_event} event has missing or invalid members: {pushes.changes}")
+    # The decision if no change requires a job; the last change replaces it.
     decision = Decision(200, "ignoring push without changes")
     # At a host without a list of changes, the payload itself is the only change.
     for change in changes[:_MAX_CHANGES] if isinstance(changes, list) else [changes]:

@@ -111,14 +111,15 @@ def _complete_secure(tree: Mapping[str, Any]) -> Any:
     configs = [spec.get(name) for name in GIT_TYPES] if isinstance(spec, dict) else []
     # A token may also be in the configuration of the git host.
     has_token = any(isinstance(config, dict) and config.get("token") for config in configs)
-    missing = [name for name in ("token", "sshKey", "signingKey") if not secure.get(name) and not (name == "token" and has_token)]
-    return {**secure, **{name: {"remove": True} for name in missing}, **_complete_receiver_secrets(secure, spec)}
+    declared_names = {name for name, secret in secure.items() if secret} | ({"token"} if has_token else set())
+    removals = {name: {"remove": True} for name in ("token", "sshKey", "signingKey") if name not in declared_names}
+    return {**secure, **removals, **_complete_receiver_secrets(secure, spec)}
 
 
 def _complete_receiver_secrets(secure: Mapping[str, Any], spec: Any) -> Mapping[str, Any]:
     """Return the member ``notifications`` of ``secure``, extended by the removal of each receiver's secret that is not declared.
 
-    Return no member if the spec has no receivers, or one of them is malformed.
+    Return no member if the spec has no list of receivers, or ``secure`` has a malformed member.
     """
     receivers = spec.get("notifications") if isinstance(spec, dict) else None
     declared = secure.get("notifications") or {}

@@ -181,6 +181,7 @@ def _org_id(namespace: str) -> int:
 
 
 def _write_context(org_id: int) -> WriteContext:
+    """Return the context of a write by the provisioner, which belongs to no request."""
     identity = provisioning_identity(org_id)
     actor = Actor(identity.uid, identity.login, org_id, address="", request_id="", trace_id="")
     return WriteContext(identity, actor, _FIELD_MANAGER, applies_file=True)

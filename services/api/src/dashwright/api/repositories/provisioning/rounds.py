@@ -46,6 +46,7 @@ class ProvisioningRounds:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self, provisioner: RepositoryProvisioner) -> None:
+        """Apply the files again and again under the lock, and after an error take the lock again."""
         while True:
             try:
                 async with provisioning.lock(self._database) as connection:
