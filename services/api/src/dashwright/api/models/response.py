@@ -15,7 +15,7 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True)
 
     def members(self) -> dict[str, Any]:
-        """Return the JSON object, with the field names of the API."""
+        """Return the JSON object, with the field names of the API. Fields that were not set are left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 

@@ -191,6 +191,7 @@ class Webhooks:
             raise Unhealthy("The repository configuration is not healthy", details={"name": repository.name})
         if decision.job is None:
             return decision
+        # The audit log records the organization of the repository, since the request has no credentials.
         org_id = org_of(repository.namespace) or actor.org_id
         host_actor = replace(actor, uid=f"{WEBHOOK}{repository.uid}", login=f"{WEBHOOK}{repository.name}", org_id=org_id)
         # A delivery is identified by its body, because its id is not signed: a replayed delivery could have another id.
@@ -246,6 +247,7 @@ def _parse_payload(media_type: str, body: bytearray) -> Any:
     payload = body
     try:
         if media_type == _FORM_MEDIA_TYPE:
+            # Git hosts send few fields besides the payload.
             payload = bytearray(parse_qs(body.decode(), max_num_fields=10)["payload"][0].encode())
         # An upper bound of the values: each except the first follows one of these characters, and strings may contain them, too.
         if sum(payload.count(character) for character in b",[{") > _MAX_VALUES:

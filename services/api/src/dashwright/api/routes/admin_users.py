@@ -70,6 +70,7 @@ def routes(users: Users) -> list[Route]:
     message_responses = {200: Message}
 
     def action_route(subpath: str, handler: Handler, action: str, operation_id: str, summary: str, audit: str) -> Route:
+        """Return a route that changes a user without a body. ``action`` is the permission that it requires."""
         operation = Operation(operation_id, summary, TAG, responses=message_responses, parameters=id_parameter, errors=(404,))
         return Route("POST", f"{user_path}/{subpath}", handler, _user_permission(action), operation, audit=audit)
 

@@ -1,6 +1,6 @@
 """Grafana's routes of alerting, which is not part of this product: reads return no objects, and writes are refused.
 
-Tools for backup and export read these lists first, and stop at any other status.
+Tools for backup and export read these lists first, and stop unless the status is 200.
 """
 
 from collections.abc import Mapping

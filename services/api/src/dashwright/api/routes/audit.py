@@ -34,7 +34,7 @@ def routes(database: Database) -> list[Route]:
     """Return the route. Admins may read the events of their organization, server admins all events."""
 
     async def list_events(call: Call) -> Response:
-        event_filter, before = _event_filter(call), _query_integer(call, "before")
+        event_filter, before = _event_filter(call), _optional_integer(call, "before")
         limit = call.query_integer("limit", _DEFAULT_PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
         async with database.connection() as connection:
             page = await audit.query(connection, event_filter, before=before, limit=limit)
@@ -70,7 +70,7 @@ def _event_filter(call: Call) -> EventFilter:
 
 def _org_id_to_filter_by(call: Call) -> int | None:
     """Return the id of the organization to filter by, or None for all. Raises Forbidden if the caller may not read its events."""
-    requested_org_id, caller_org_id = _query_integer(call, "orgId"), call.identity.org_id
+    requested_org_id, caller_org_id = _optional_integer(call, "orgId"), call.identity.org_id
     if call.identity.is_server_admin:
         return requested_org_id
     if requested_org_id not in (None, caller_org_id):
@@ -78,7 +78,8 @@ def _org_id_to_filter_by(call: Call) -> int | None:
     return caller_org_id
 
 
-def _query_integer(call: Call, name: str) -> int | None:
+def _optional_integer(call: Call, name: str) -> int | None:
+    """Return a query parameter as an integer, or None if it is missing."""
     value = call.query.get(name)
     if value is None:
         return None

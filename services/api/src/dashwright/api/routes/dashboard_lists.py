@@ -83,7 +83,7 @@ async def _list_page(
     paging = Paging.of(call.path, parameters, number=number, item_count=total, size=_PAGE_SIZE)
     matches = await titles.search(caller, limit=_PAGE_SIZE, offset=(paging.number - 1) * _PAGE_SIZE, **filters)
     known_tags = list(await titles.tags(caller, _MAX_TAGS))
-    # A selected tag is shown even if it is rare, so that users can deselect it.
+    # A selected tag is shown even if it is rare, so that users can deselect it. Its number of dashboards is not known.
     known_tags += [(tag, 0) for tag in tags if tag not in dict(known_tags)]
     is_search = bool(query or tags)
     return html.page(

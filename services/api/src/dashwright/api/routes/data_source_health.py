@@ -27,6 +27,7 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
         return Response(int(response.headers.get("status", 200)), await response.read(), JSON)
 
     def operation(operation_id: str, *, deprecated: bool = False) -> Operation:
+        """Return the operation of a check. The path of the deprecated one has an id instead of a uid."""
         return Operation(
             operation_id,
             "check whether a data source works",

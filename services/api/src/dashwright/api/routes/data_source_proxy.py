@@ -111,6 +111,7 @@ def routes(database: Database, cipher: SecretCipher, client: ProxyClient, *, bod
 
 def _raw_remainder(call: Call) -> str:
     """Return the end of the path that the template calls ``path``, still percent-encoded."""
+    # The path begins with a slash, so its split has an empty first part, while the template's last segment is ``path`` itself.
     prefix_length = len(parse_template(call.template))
     return "/".join(call.path.split("/")[prefix_length:])
 

@@ -221,6 +221,7 @@ def routes(database: Database, use_cases: DataSources) -> list[Route]:
         description="Returns the data sources that the caller may read.",
     )
 
+    # The paths of deprecated operations have an id.
     def get_operation(operation_id: str, summary: str, *, deprecated: bool = False) -> Operation:
         return Operation(
             operation_id,

@@ -55,12 +55,12 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
     async def get_group(call: Call) -> Response:
         name = call.parameters["group"]
-        return _response(call, group_documents.get(name), f"API group {name!r} not found; /apis lists the served ones")
+        return _found_response(call, group_documents.get(name), f"API group {name!r} not found; /apis lists the served ones")
 
     async def get_version(call: Call) -> Response:
         name = f"{call.parameters['group']}/{call.parameters['version']}"
         document = version_documents.get((call.parameters["group"], call.parameters["version"]))
-        return _response(call, document, f"API version {name!r} not found; /apis lists the served ones")
+        return _found_response(call, document, f"API version {name!r} not found; /apis lists the served ones")
 
     return [
         _group_list_route(discovery.api_group_list(kinds), partial(discovery.aggregated, kinds)),
@@ -89,7 +89,7 @@ def _group_list_route(plain: discovery.Document, aggregate: Callable[[str], disc
     documents[""] = _encode(plain)
 
     async def handler(call: Call) -> Response:
-        return _response(call, documents[_aggregated_version(call.accept)], "")
+        return _document_response(call, documents[_aggregated_version(call.accept)])
 
     operation = Operation(
         "getApiGroups",
@@ -119,8 +119,13 @@ def _encode(document: discovery.Document, content_type: str = JSON) -> _EncodedD
     return _EncodedDocument(body, entity_tag(body), content_type)
 
 
-def _response(call: Call, document: _EncodedDocument | None, not_found_message: str) -> Response:
-    """Return the response with a document, or 304 if the client has it. Raises NotFound without a document."""
+def _found_response(call: Call, document: _EncodedDocument | None, not_found_message: str) -> Response:
+    """Return the response with a document. Raises NotFound with the message if ``document`` is None."""
     if document is None:
         raise NotFound(not_found_message)
+    return _document_response(call, document)
+
+
+def _document_response(call: Call, document: _EncodedDocument) -> Response:
+    """Return the response with a document, or 304 if the client has it."""
     return tagged_response(call, document.body, document.tag, _HEADERS, document.content_type)

@@ -163,6 +163,7 @@ def _routes(
             path,
             add,
             Permission("org.users:add", "users:*", organization),
+            # Grafana's ids of this operation do not follow the pattern of the others.
             Operation(
                 "addOrgUser" if isinstance(organization, OrganizationInPath) else "addOrgUserToCurrentOrg",
                 "add a user to the organization",

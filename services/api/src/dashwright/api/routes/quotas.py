@@ -195,5 +195,6 @@ def _quotas_response(stored_quotas: Sequence[Quota]) -> Response:
 
 
 def _record(quota: Quota) -> QuotaRecord:
+    # A record has only the id of its owner: an organization or a user.
     owner = {"org_id": quota.org_id} if quota.org_id else {"user_id": quota.user_id}
     return QuotaRecord(**owner, target=quota.target, limit=quota.limit, used=quota.used)

@@ -30,7 +30,10 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 _VERSION: Final = "v0alpha1"
 """The only version with a search in Grafana."""
 _ALL: Final = "*"
-_ROOT: Final = "general"
+_ROOT_NAME: Final = "general"
+"""The root in the parameter ``folder``."""
+_ROOT_UID: Final = ""
+"""The root in a ``TitleQuery``."""
 _TYPES: Final = {name: kind.plural for kind in (DASHBOARD, FOLDER) for name in (kind.singular, kind.plural)}
 """The plurals of the kinds by the values of the parameter ``type``, in the singular and the plural, as in Grafana."""
 _DEFAULT_PAGE_SIZE: Final = 50
@@ -144,6 +147,7 @@ def _title_query(call: Call, view: AccessView) -> TitleQuery:
         if call.query.get(name, "") not in ("", "false"):
             raise BadRequest(f"the parameter {name} is not supported: search by query, tag, folder, name or libraryPanel")
     folder = call.query.get("folder", "")
+    folders = () if folder in ("", _SHARED_FOLDER) else [_ROOT_UID if folder == _ROOT_NAME else folder]
     query = TitleQuery(
         call.identity.org_id,
         user_id=0,  # Hits have no stars.
@@ -151,7 +155,7 @@ def _title_query(call: Call, view: AccessView) -> TitleQuery:
         readable_folders=view.scope(FOLDER),
         containing="" if call.query.get("query", "") == _ALL else call.query.get("query", ""),
         names=_values(call, "name"),
-        folders=() if folder in ("", _SHARED_FOLDER) else ["" if folder == _ROOT else folder],
+        folders=folders,
         tags=_values(call, "tag"),
         descending=_is_descending(call.query.get("sort", "")),
         permitted=_permitted_scopes(call.query.get("permission", ""), view),
@@ -173,7 +177,7 @@ def _values(call: Call, name: str) -> list[str]:
 
 
 def _resources(types: list[str]) -> frozenset[str]:
-    """Return the plurals of the kinds to find. Raises BadRequest for an unknown type."""
+    """Return the plurals of the kinds to find, by default of both. Raises BadRequest for an unknown type."""
     unknown_types = [type_ for type_ in types if type_ not in _TYPES]
     if unknown_types:
         raise BadRequest(f"type must be dashboard or folder, not {unknown_types[0][:100]!r}")

@@ -102,6 +102,7 @@ def routes(services: Services, kinds: Sequence[Kind] = KINDS) -> list[Route]:
         for kind in kinds
         for version in kind.versions
         for subresource in kind.subresources
+        # The other subresources, which are those of repositories, have routes in ``repositories/routes``.
         for endpoint in _SUBRESOURCE_ENDPOINTS.get(subresource.name, ())
     ]
     all_namespaces_routes = [

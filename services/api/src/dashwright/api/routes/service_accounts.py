@@ -231,4 +231,5 @@ def _account_query(call: Call, clock: Clock) -> ServiceAccountQuery:
     expired_at = int(clock.seconds()) if call.query_flag("expiredTokens") else None
     # No account is managed externally.
     ids_to_find = frozenset[int]() if call.query_flag("external") else ids
-    return ServiceAccountQuery(call.query.get("query", ""), only_disabled, expired_at, ids_to_find)
+    containing = call.query.get("query", "")
+    return ServiceAccountQuery(containing=containing, only_disabled=only_disabled, expired_at=expired_at, ids=ids_to_find)

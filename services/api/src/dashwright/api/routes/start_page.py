@@ -23,6 +23,7 @@ _MAX_ITEMS: Final = 50
 _MAX_REPOSITORIES: Final = 50
 _MAX_JOBS: Final = 10
 _ROOT: Final = ""
+"""Uid of the root in a filter of folders."""
 _TAG: Final = "pages"
 
 _Rows = Sequence[Sequence[str]]

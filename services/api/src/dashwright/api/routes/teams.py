@@ -221,7 +221,7 @@ def routes(database: Database, transactions: RightsTransactions) -> list[Route]:
             "query": "part of the name",
             "name": "the exact name",
             "page": "number of the page, from 1",
-            "perpage": "teams on a page, by default 1000, at most 5000",
+            "perpage": f"teams on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
             **access_query,
         },
         parameters={"page": int, "perpage": int, **_ACCESS_PARAMETER},

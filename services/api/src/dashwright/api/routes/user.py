@@ -82,7 +82,9 @@ def routes(database: Database, users: Users, throttle: LoginThrottle, policy: Ac
     async def readable_dashboard_uid(call: Call) -> str:
         """Return the uid of the dashboard in the path. Raises NotFound, also if the caller may not read it."""
         caller = call.identity
-        uid, dashboard_id = ("", call.path_integer("id", "id is invalid")) if "id" in call.parameters else (call.parameters["uid"], None)
+        # The path has either an id or a uid.
+        dashboard_id = call.path_integer("id", "id is invalid") if "id" in call.parameters else None
+        uid = call.parameters.get("uid", "")
         view = await policy.view(caller, caller.namespace)
         async with database.connection() as connection:
             dashboard = await access.find(connection, DASHBOARD, caller.namespace, uid, dashboard_id)

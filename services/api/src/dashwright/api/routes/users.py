@@ -59,6 +59,7 @@ def routes(database: Database, use_cases: Users, clock: Clock) -> list[Route]:
         return json_response(profile_view(person))
 
     async def find_person(call: Call, not_found_error: NotFound) -> persons.Person:
+        """Return the user in the path. Raises ``not_found_error`` for an unknown id."""
         user_id = parse_integer(call.parameters["id"])
         if user_id is None:
             raise not_found_error

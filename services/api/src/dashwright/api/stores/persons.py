@@ -163,4 +163,5 @@ def _person(row: Any) -> Person | None:
 
 
 def _unique_violations(error: DashwrightError) -> dict[str, DashwrightError]:
+    """Return the error for a login or e-mail in use, by the names of the violated indexes."""
     return {"user_by_login": error, "user_by_email": error}

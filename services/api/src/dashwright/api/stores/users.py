@@ -68,7 +68,8 @@ class UserAccounts:
 async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> LoginAccount | None:
     """Return the user with a login or e-mail in any letter case, and their identity in an organization, or None.
 
-    Without ``org_id``, the organization is the user's current one, or the first one that they are a member of, or 0.
+    Without ``org_id``, the organization is the user's current one, or else the first one that they are a member of. For a user without
+    memberships, it is 0.
     """
     row = await connection.fetchrow(_sql.find_for_login, login_or_email, org_id)
     if row is None:

@@ -20,7 +20,7 @@ BATCH_OBJECT: Final = "SubmittedBatch"
 _METADATA: Final = "SubmittedBatchMetadata"
 _PREFIX: Final = "Submitted"
 """Beginning of the names of these schemas, which distinguishes them from the schemas of replies."""
-_SENT_METADATA: Final = ("namespace", "labels", "annotations", "ownerReferences", "finalizers")
+_STORED_METADATA: Final = ("namespace", "labels", "annotations", "ownerReferences", "finalizers")
 """Members of the metadata that are stored with a batch, in addition to its name."""
 
 
@@ -28,11 +28,11 @@ def batch_schemas() -> dict[str, Schema]:
     """Return the schemas of batches, of items and of their parts, by name."""
     models = (BatchSpec, BatchItem, BatchSecure, ObjectMeta)
     components = Schemas([(model, "validation") for model in models]).components
-    specs = {f"{_PREFIX}{name}": _closed(schema) for name, schema in components.items() if _is_part_of_batch(name)}
-    # Items in a spec and items in messages have the same schema.
-    item = specs.pop(ITEM)
+    parts = {f"{_PREFIX}{name}": _closed(schema) for name, schema in components.items() if _is_part_of_batch(name)}
+    # One schema for each kind of item replaces that of the model, both in a spec and in messages.
+    item = parts.pop(ITEM)
     return {
-        **specs,
+        **parts,
         ITEM: {
             "description": item["description"],
             "oneOf": [_item(item, JOB.kind, submitted.JOB_SPEC), _item(item, EVALUATION.kind, submitted.EVALUATION_SPEC)],
@@ -88,7 +88,7 @@ def _metadata(model_schema: Schema) -> Schema:
     """Return the schema of a batch's metadata. Members that only the server sets may be sent, but are ignored."""
     described = model_schema["properties"]
     known_names = sorted(unknown_fields.metadata_fields(BATCH))
-    members = {name: described[name] if name in _SENT_METADATA else {"description": "Ignored"} for name in known_names}
+    members = {name: described[name] if name in _STORED_METADATA else {"description": "Ignored"} for name in known_names}
     members["name"] = {**described["name"], "pattern": f"^{OBJECT_NAME_PATTERN}$", "maxLength": OBJECT_NAME_LENGTH}
     return {
         "description": "What is kept with the batch",

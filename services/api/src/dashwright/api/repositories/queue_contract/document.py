@@ -270,11 +270,12 @@ def _items(title: str, summary: str, schema: str, message_examples: Sequence[Sch
 
 
 def _reply(title: str, summary: str, schema: str, message_examples: Sequence[Schema]) -> Schema:
+    """Return the message of a reply. ``schema`` is the name of the schema of its body."""
     return {**_message(title, summary, schema, message_examples), "x-amqp-properties": _reference("ReplyProperties")}
 
 
 def _message(title: str, summary: str, schema: str, message_examples: Sequence[Schema]) -> Schema:
-    """Return what submissions and replies have in common."""
+    """Return the parts that the descriptions of submissions and of replies have in common."""
     return {
         "title": title,
         "summary": summary,
@@ -309,17 +310,20 @@ def _message_parts() -> dict[str, Schema]:
 
 
 def _submission_properties() -> Schema:
+    """Return the schema of the AMQP properties of a submission."""
     properties = _strings(
         message_id=_IDEMPOTENCY,
         reply_to="The queue to which the reply is sent. Without it, a refused submission is kept in the queue of refused submissions",
         correlation_id="An id that the reply repeats",
     )
-    text = "The priority of the jobs, from 1 to 5 (the most urgent). A higher value counts as 5; 0 or a missing priority counts as 3"
-    properties["properties"]["priority"] = {"type": "integer", "minimum": 0, "maximum": 255, "description": text}
+    priority = "The priority of the jobs, from 1 to 5 (the most urgent). A higher value counts as 5; 0 or a missing priority counts as 3"
+    # In AMQP, a priority has one byte.
+    properties["properties"]["priority"] = {"type": "integer", "minimum": 0, "maximum": 255, "description": priority}
     return properties
 
 
 def _batch_item_headers() -> Schema:
+    """Return the schema of the headers of a submission of batch items, of which only the name of the batch is required."""
     headers = _strings(**_SUBMISSION_HEADERS, **{BATCH_NAME: "The name of the batch"})
     headers["properties"] |= {
         CLOSE: _boolean("The batch is closed after these items. Messages that arrive later are accepted until it has ended"),
@@ -341,6 +345,7 @@ def _strings(**descriptions: str) -> Schema:
 
 def _reply_schemas() -> dict[str, Schema]:
     """Return the schemas of replies and of their parts. ``kind`` and ``apiVersion`` distinguish the replies."""
+    # The model, kind and API version of each reply.
     models = {
         "Job": (object_model(JOB), JOB.kind, JOB.api_version()),
         "JobList": (list_model(JOB), f"{JOB.kind}List", JOB.api_version()),

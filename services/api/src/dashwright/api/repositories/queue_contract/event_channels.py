@@ -14,6 +14,7 @@ BINDING_VERSION: Final = "0.3.0"
 _BATCHES: Final = "batchEvents"
 _BATCHES_ON_EXCHANGE: Final = "batchEventsOnExchange"
 _REPOSITORIES: Final = "repositoryEvents"
+#: The states of a batch that has ended.
 _END_STATES: Final = (BatchState.SUCCESS, BatchState.ERROR, BatchState.CANCELLED)
 
 

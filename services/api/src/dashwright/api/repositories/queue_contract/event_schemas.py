@@ -14,6 +14,7 @@ RESULT: Final = "BatchItemResult"
 REPOSITORY_EVENT: Final = "RepositoryEvent"
 
 _TEXT: Final = {"type": "string"}
+#: The path of the batch in the example of its event.
 _SOURCE: Final = f"/apis/{BATCH.api_version()}/namespaces/default/{BATCH.plural}/nightly"
 
 _EVENT_EXAMPLES: Final = (

@@ -12,6 +12,7 @@ _MISSING_REPOSITORY: Final = f'{REPOSITORY.plural}.{REPOSITORY.group} "team" not
 
 
 def _example(name: str, payload: Any, **headers: str) -> dict[str, Any]:
+    """Return an example of a message with its body and headers."""
     return {"name": name, "payload": payload} | ({"headers": headers} if headers else {})
 
 

@@ -106,6 +106,7 @@ def _spec_schema(description: JobAction, properties: Mapping[str, Schema]) -> Sc
     }
     if len(options_names) == 1:
         return {**schema, "required": [*schema["required"], *options_names]}
+    # The options have exactly one of their two names.
     return {**schema, "oneOf": [{"required": [name]} for name in options_names]}
 
 
@@ -113,6 +114,7 @@ def _options_schema(description: JobAction, model: type[BaseModel], model_schema
     """Return the schema of the options of one action: of their model, their further names, and the rules of the action."""
     schema = _closed(model_schema)
     properties = dict(schema["properties"])
+    # A request may have only one of the two names of a member.
     forbidden_pairs = []
     for name, alternative in _alternative_names(model):
         properties[alternative] = properties[name]

@@ -18,6 +18,7 @@ from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
 from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, TrialRequest, TrialResponse
 from dashwright.common.models.repository_views import ErrorDetails, HistoryList, RefList, TestResults
 
+#: The results of a failed test, or the status of an invalid request.
 _FAILED_TEST_CONTENT: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}, {"$ref": "#/components/schemas/Status"}]})
 
 

@@ -51,6 +51,7 @@ def _repository_view(name: str, spec: RepositorySpec) -> RepositoryView:
     return RepositoryView(
         name=name,
         title=spec.title,
+        # Workflows are the ways to write files.
         read_only=not spec.workflows,
         type=spec.type,
         target=spec.sync.target,

@@ -79,12 +79,14 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         shown_outline = shown_side.outline
         grid = grid_of(shown_outline, shown_side.address, theme=theme) if shown_outline else None
         paging = Paging.of(call.path, call.query.items(), number=page_number, item_count=len(changed_panels(comparison)), size=MAX_PANELS)
+        # A dashboard that is created or removed has no changes of its panels.
         changes = None
         if file.stored_name and file.spec:
             changes = await run_in_thread_if_large(file.size, lambda: shown_changes(comparison, before, after, theme, paging))
         return html.page(
             "preview.html",
             title=file.title,
+            # The page shows any other problem in place of the pictures, next to the changes.
             status=problem.status if isinstance(problem, BadRequest) else 200,
             theme=theme,
             is_wide=True,

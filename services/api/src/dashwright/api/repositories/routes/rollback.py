@@ -44,6 +44,7 @@ def routes(jobs: Jobs, database: Database, repository_client: RepositoryClient) 
         return json_response(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), items=items))
 
     async def stored_revisions(namespace: str, name: str) -> Sequence[revisions.StoredRevision]:
+        """Return the synced commits of a repository, the newest first. Raises BadRequest for a local directory."""
         async with database.connection() as connection:
             repository = await resources.get(connection, REPOSITORY, namespace, name)
             if RepositorySpec.model_validate_json(repository.spec).type is RepositoryType.LOCAL:
