@@ -34,7 +34,7 @@ class Removal(NamedTuple):
 class KindStorage(Protocol):
     """The operations of verbs on the storage of a kind. Methods that change objects raise the errors of their writers."""
 
-    #: HTTP status of a successful create.
+    #: HTTP status of a successful create. It is not used for kinds without this verb.
     created_status: int
     #: A list may span all namespaces.
     spans_namespaces: bool

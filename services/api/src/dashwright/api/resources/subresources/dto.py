@@ -22,6 +22,7 @@ from dashwright.common.stores.resources import StoredObject
 
 QUERY: Final = {"includeAccess": "false: the dashboard alone"}
 _FALSE_VALUES: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
+"""Values that Go's ``strconv.ParseBool``, and therefore Grafana, reads as false."""
 
 
 def operation(target: Target) -> Operation:

@@ -21,7 +21,7 @@ _RETRY_SECONDS = 5.0
 """Seconds after which a client may try again if too many watches are open."""
 
 _SHARE_DIVISOR = 4
-"""One caller may open the watches of a gateway, divided by this number."""
+"""Divisor of the number of watches that a gateway permits. The quotient is the limit of one caller."""
 
 
 def watch_or_list(list_handler: ResourceHandler) -> ResourceHandler:

@@ -66,9 +66,8 @@ class EventLines:
     ) -> Chunk:
         """Return the lines of the first events, as many as the limit on bodies allows. Raises Unavailable."""
         key = ChunkKey(tuple(event.key for event in events), kind, version, response_format, with_columns)
-        chunk = self._chunks.get(key)
         # Watchers that need the same chunk concurrently wait for one encoding of it.
-        return chunk if chunk is not None else await self._encodings_in_progress.run(key, lambda: self._encode_changes(key, events))
+        return self._chunks.get(key) or await self._encodings_in_progress.run(key, lambda: self._encode_changes(key, events))
 
     async def object_lines(
         self, items: Sequence[StoredItem], kind: Kind, version: str, response_format: Format, *, with_columns: bool
@@ -122,6 +121,7 @@ class EventLines:
         return [spec for spec in takewhile(lambda spec: spec is not None, specs) if spec is not None]
 
     def _cache_chunk(self, key: ChunkKey, chunk: Chunk) -> Chunk:
+        """Cache a chunk, and return it."""
         self._chunks[key] = chunk
         self._free_bytes -= len(chunk.lines)
         # The oldest chunks are evicted first: slow watchers read their changes from the database again.

@@ -56,7 +56,7 @@ def deepest_first(folders: Sequence[StoredObject]) -> Sequence[StoredObject]:
     parents = {folder.name: folder.folder for folder in folders}
 
     def depth(name: str | None) -> int:
-        """Return the number of the passed folders from this one up to the root."""
+        """Return how many of ``folders`` are on the path from this one up to the root."""
         ancestors: set[str] = set()
         while name is not None and name in parents and name not in ancestors:
             ancestors.add(name)

@@ -59,7 +59,13 @@ _TOKEN: Final = _Credential("token", "encryptedToken", "encrypted_token", "token
 _SSH_KEY: Final = _Credential("sshKey", "encryptedSshKey", "encrypted_ssh_key", "deploy key", ssh_key_owner, normalize_private_key)
 
 _SIGNING_KEY: Final = _Credential(
-    "signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, _normalize_signing_key, False
+    "signingKey",
+    "encryptedSigningKey",
+    "encrypted_signing_key",
+    "signing key",
+    signing_key_owner,
+    _normalize_signing_key,
+    is_bound_to_host=False,
 )
 
 
