@@ -16,15 +16,21 @@ class ClassicSearchHit(ApiModel):
     uid: str
     org_id: int
     title: str
+    #: ``db/`` and the title as a slug.
     uri: str
+    #: The path of the page that shows the object.
     url: str
+    #: Always empty.
     slug: str = ""
     type: Literal["dash-db", "dash-folder"]
     tags: list[str]
     is_starred: bool
+    #: Always 0: titles are the only sort key.
     sort_meta: int = 0
     is_deleted: bool = False
+    #: The end of the time in the trash; missing for an object that is not deleted.
     permanently_delete_date: str | None = None
+    #: The members about the folder are missing at the root, and if the caller may not read the folder.
     folder_id: int | None = None
     folder_uid: str | None = None
     folder_title: str | None = None
@@ -38,6 +44,7 @@ class SortOption(ApiModel):
     name: str
     display_name: str
     description: str
+    #: Always empty.
     meta: str = ""
 
 
@@ -111,6 +118,7 @@ class DashboardSaved(ApiModel):
     id: int
     uid: str
     url: str
+    #: ``success``.
     status: str
     version: int
     slug: str
@@ -138,6 +146,7 @@ class DashboardMeta(ApiModel):
     annotations_permissions: AnnotationPermission | None = None
     slug: str
     url: str
+    #: Only a snapshot expires.
     expires: str = ZERO_TIME
     created: str
     updated: str
@@ -153,6 +162,7 @@ class DashboardMeta(ApiModel):
     folder_title: str
     folder_url: str
     provisioned: bool
+    #: The path of the dashboard's file; empty if a file is not its source.
     provisioned_external_id: str
 
 
@@ -165,6 +175,8 @@ class DashboardShape(ApiModel):
 
 
 class _DashboardSummary(ApiModel):
+    """The members of the responses to a deleted and to a restored dashboard."""
+
     title: str
     message: str
     uid: str

@@ -100,6 +100,7 @@ class MemberShape(ApiModel):
     last_seen_at_age: str
     created: Time
     is_disabled: bool
+    #: Empty or false, as the two members below, because no other system manages accounts.
     auth_labels: list[str] = Field(default_factory=list)
     is_externally_synced: bool = False
     is_provisioned: bool = False

@@ -74,6 +74,7 @@ class ProfileShape(ApiModel):
     org_id: int
     is_grafana_admin: bool
     is_disabled: bool
+    #: Always false, as the three members below, because no other system manages accounts.
     is_external: bool = False
     is_externally_synced: bool = False
     is_grafana_admin_externally_synced: bool = False
@@ -106,6 +107,7 @@ class UserItem(ApiModel):
     avatar_url: str
     is_admin: bool
     is_disabled: bool
+    #: Always false, because no other system manages accounts.
     is_provisioned: bool = False
     last_seen_at: Time
     last_seen_at_age: str

@@ -70,7 +70,7 @@ def _decide_push(deliveries: Deliveries, host_event: str, payload: Any, branch: 
         ref, commit = reader.optional_text(pushes.ref), reader.optional_text(pushes.commit)
         if reader.faults:
             raise _malformed(host_event, reader)
-        # A push can also change tags. At hosts without such a member, the prefix of the ref shows that it is a branch.
+        # A push can also change tags. Some hosts have a member with the type of the ref; at others, the prefix of the ref shows the type.
         is_branch = pushes.branch is None or member_of(change, pushes.branch[0]) == pushes.branch[1]
         if not is_branch or not ref.startswith(pushes.ref_prefix) or (branch and ref != f"{pushes.ref_prefix}{branch}"):
             decision = Decision(200, f"ignoring push to {ref[:200]}")
