@@ -47,8 +47,8 @@ def evaluate_fetched(request: Request, fetched: FetchedResults, limits: Limits, 
     results |= {ref_id: _expression_result(ref_id, outcome) for ref_id, outcome in outcomes.items()}
     visible = {node.ref_id: results[node.ref_id] for node in request.nodes if node.ref_id not in request.hidden}
     for ref_id, result in visible.items():
-        is_read = ref_id in query_values or ref_id in tables
-        warnings = [*request.notices.get(ref_id, ()), *(_version_warnings(result.frames) if is_read else ())]
+        is_read_by_expression = ref_id in query_values or ref_id in tables
+        warnings = [*request.notices.get(ref_id, ()), *(_version_warnings(result.frames) if is_read_by_expression else ())]
         if warnings:
             visible[ref_id] = _with_warnings(result, warnings)
     return Evaluation(visible, explanation(request, {**tables, **query_values}, outcomes, stats, fetched) if explain else None)

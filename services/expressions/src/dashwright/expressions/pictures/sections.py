@@ -79,6 +79,7 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
         source_panels.append(source_panel)
     # A heading is before the panels in the same row of the grid.
     source_panels.sort(key=lambda panel: (panel.position.y, panel.source.get("type") != "row", panel.position.x))
+    # The heading of each section, which is empty for panels without one, and the panels.
     sections: list[tuple[dict[str, Any], list[SourcePanel]]] = [({}, [])]
     for panel in source_panels:
         if panel.source.get("type") == "row":

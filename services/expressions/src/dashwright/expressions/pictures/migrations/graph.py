@@ -126,6 +126,7 @@ def _override(panel: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, An
     properties: dict[str, Any] = {f"custom.{name}": value for name, value in _look(rule, is_default=False).items()}
     if isinstance(rule.get("color"), str):
         properties["color"] = fixed_colour(rule["color"])
+    # The second axis is the right one.
     if rule.get("yaxis") == 2:
         right = _axes(panel)[1]
         properties |= {name: value for name, value in _axis_settings(right).items() if value is not None}

@@ -94,6 +94,7 @@ def buckets_of(props: PanelProps) -> HistogramBuckets:
     all_values = [_numbers(column.field) for column in columns]
     filled = [values for values in all_values if len(values)]
     if not filled:
+        # With columns of numbers, only their values are missing.
         is_empty = not any(frame.row_count for frame in props.frames) or bool(columns)
         raise NothingToDraw("No data" if is_empty else "No numbers in the data")
     low, high = min(float(values.min()) for values in filled), max(float(values.max()) for values in filled)
@@ -111,7 +112,7 @@ def buckets_of(props: PanelProps) -> HistogramBuckets:
 
 
 def _number_columns(props: PanelProps, frames: Sequence[Frame]) -> list[DisplayColumn]:
-    """Return the visible columns of numbers of frames, at most ``MAX_SERIES``."""
+    """Return the columns of numbers of frames: those of edges, and the visible ones of values, at most ``MAX_SERIES``."""
     columns = [column for columns in columns_of(frames[:MAX_SERIES], props.field_settings) for column in columns if column.type == "number"]
     edges = [column for column in columns if column.field.name in _EDGE_NAMES]
     value_columns = [column for column in columns if column.field.name not in _EDGE_NAMES]
@@ -179,11 +180,10 @@ def _bars(
     bars = []
     for index, (start, top) in enumerate(zip(starts.tolist(), tops.tolist(), strict=True)):
         if is_drawn(start, top) and start != top:
-            high, low = sorted((vertical.position(start), vertical.position(top)))
+            upper_y, lower_y = sorted((vertical.position(start), vertical.position(top)))
             gap = 1.0 if lefts[index + 1] - lefts[index] > 3 else 0.0
-            bars.append(
-                ChartBar(Cell(lefts[index] + gap / 2, high, max(lefts[index + 1] - lefts[index] - gap, 0.5), low - high), colour, "")
-            )
+            width = max(lefts[index + 1] - lefts[index] - gap, 0.5)
+            bars.append(ChartBar(Cell(lefts[index] + gap / 2, upper_y, width, lower_y - upper_y), colour, text=""))
     return bars
 
 

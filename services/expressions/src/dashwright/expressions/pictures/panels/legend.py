@@ -45,6 +45,9 @@ _MIN_NAME_SHARE: Final = 0.25
 _SWATCH_GAP: Final = 5.0
 #: Pixels of the sign after the title of the column that orders a table, and of the gap before it.
 _SIGN_WIDTH: Final = 10.0
+#: Pixels between the title and the sign: of names, and of values, whose signs are at the right end.
+_SIGN_GAP: Final = 4
+_SIGN_GAP_AT_END: Final = 3
 NAME_COLUMN: Final = "Name"
 #: The size of the smallest panel that has a legend.
 _MIN_PANEL_HEIGHT: Final = 100
@@ -226,7 +229,7 @@ def _names_title(props: PanelProps, header: _Header, area: Cell, widths: Sequenc
     title = truncated(f"{NAME_COLUMN}{further}", size, area.width - sum(widths))
     elements = [text_element(title, left, middle + _BASELINE, size=size, colour=props.theme.link, bold=True)]
     if header.sorted_title == NAME_COLUMN:
-        elements.append(header.sign(left + text_width(title, size) * BOLD_WIDTH + 4, middle, props.theme.link))
+        elements.append(header.sign(left + text_width(title, size) * BOLD_WIDTH + _SIGN_GAP, middle, props.theme.link))
     return elements
 
 
@@ -236,11 +239,12 @@ def _values_title(props: PanelProps, header: _Header, title: str, position: tupl
     is_sorted = title == header.sorted_title
     end = right - _SIGN_WIDTH if is_sorted else right
     text = text_element(title, end, middle + _BASELINE, size=size, colour=colour, anchor="end", bold=True)
-    return [text, header.sign(end + 3, middle, colour)] if is_sorted else [text]
+    return [text, header.sign(end + _SIGN_GAP_AT_END, middle, colour)] if is_sorted else [text]
 
 
 def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: float) -> tuple[float, list[float]]:
     """Return the font size of a table, and the widths of its first columns, as many as leave enough of ``width`` to the names."""
+    # Font sizes with which all columns fit if long names are cut, and the widths of the columns.
     fitting_choices: list[tuple[float, list[float]]] = []
     widths: list[float] = []
     values_limit = 0.0
@@ -254,9 +258,11 @@ def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: floa
         if sum(widths) <= values_limit:
             fitting_choices.append((size, widths))
     if fitting_choices:
+        # The size with which most names remain distinct.
         names = [entry.name for entry in entries]
         return max(fitting_choices, key=lambda choice: len(set(distinct_names(names, choice[0], _name_room(width, choice[1])))))
-    return _TABLE_SIZES[-1], widths[: sum(total <= values_limit for total in accumulate(widths))]
+    fitting_count = sum(total <= values_limit for total in accumulate(widths))
+    return _TABLE_SIZES[-1], widths[:fitting_count]
 
 
 def _name_room(width: float, widths: Sequence[float]) -> float:

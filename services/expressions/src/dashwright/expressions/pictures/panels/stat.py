@@ -47,6 +47,8 @@ _CHART_AREA: Final = ("#ffffff", 0.4)
 _TITLE_TO_VALUE: Final = 0.7
 _CHANGE_TO_VALUE: Final = 0.35
 _MIN_CHANGE_SIZE: Final = 9.0
+#: The distance from the line of a value to the baseline of the change below it, in font sizes of the change.
+_CHANGE_ASCENT: Final = 0.9
 #: The gap between a name and its value in the middle of a wide cell, in digits of the name.
 _GAP_CHARACTERS: Final = 0.75
 _MAX_VALUE_LENGTH: Final = 200
@@ -252,7 +254,7 @@ def _value_and_change(texts: _Texts, x: float, middle: float, size: float, ancho
     """Return the value around the height ``middle``, and the change in percent below it, both at the horizontal position ``x``."""
     value = _PlacedText(texts.value[:_MAX_VALUE_LENGTH], "value", x, middle + size * BASELINE, size, anchor)
     change_size = max(size * _CHANGE_TO_VALUE, _MIN_CHANGE_SIZE)
-    change_y = middle + size * LINE_HEIGHT / 2 + change_size * 0.9
+    change_y = middle + size * LINE_HEIGHT / 2 + change_size * _CHANGE_ASCENT
     change = _PlacedText(texts.change, "title", x, change_y, change_size, anchor, texts.change_colour)
     return [value, change]
 

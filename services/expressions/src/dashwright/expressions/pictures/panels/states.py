@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from dashwright.expressions.pictures.panels.columns import is_hidden
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style
+
+_NANOS_PER_MILLISECOND: Final = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _times(frame: Frame) -> _Times | None:
     fields = [field for field in frame.fields if field.type is FieldType.TIME][:2]
     if not fields:
         return None
-    starts, *further_times = (float_values(field) / 1e6 for field in fields)
+    starts, *further_times = (float_values(field) / _NANOS_PER_MILLISECOND for field in fields)
     interval = (fields[0].config or {}).get("interval")
     return _Times(
         starts, further_times[0] if further_times else None, interval if isinstance(interval, int | float) and interval > 0 else None
@@ -115,14 +117,18 @@ def _samples(props: PanelProps, item: StateColumn, appearance: "_Appearance") ->
             end = last_start + interval
         # The last sample of the pixel determines when the state ends.
         stored_end = math.nan if item.times.ends is None else float(item.times.ends[order[next_index - 1]])
+        if not math.isnan(stored_end):
+            end = min(end, stored_end)
+        start = float(starts[index])
         text, colour = appearance.of(values[order[index]])
-        yield Sample(float(starts[index]), max(end if math.isnan(stored_end) else min(end, stored_end), float(starts[index])), text, colour)
+        yield Sample(start, max(start, end), text, colour)
 
 
 def _first_of_pixels(starts: NDArray[np.float64], props: PanelProps) -> NDArray[np.int64]:
     """Return the indexes of the last time before the range and, for each pixel, of the first time in it. The times ascend."""
     pixels = np.floor((starts - props.start) / ((props.end - props.start) or 1.0) * props.width)
     pixels = np.clip(pixels, -1, props.width)
+    # The slice is for an empty column.
     is_first = np.append(True, np.diff(pixels) > 0)[: len(pixels)]
     before = np.flatnonzero(pixels < 0)
     if len(before):

@@ -143,6 +143,7 @@ class _SeriesDrawing:
         gap = gap if gap >= _MIN_GAP else 0.0
         edge = look.line_width if look.line_width < slot * look.bar_share / 2 else 0.0
         width = min(max(slot - gap - (edge if gap else 0.0), _MIN_BAR_WIDTH), look.max_bar_width)
+        # The alignment -1 moves bars to the left of their times, 0 centres them, and 1 moves them to the right.
         left = self._xs[selected] + (look.bar_alignment - 1) / 2 * width + (look.bar_alignment * edge / 2 if gap else 0.0)
         # Bars at the edges of the plot are cut.
         right = np.clip(left + width, 0, self._plot.width)
@@ -160,9 +161,9 @@ class _SeriesDrawing:
 
     def _are_cuts(self) -> NDArray[np.bool_]:
         """Return which points only end a line at an edge of the plot, where the series has no point."""
-        times, queried = self._plotted.times, self._plotted.series.times
+        times, queried_times = self._plotted.times, self._plotted.series.times
         is_edge = (times == self._plot.start) | (times == self._plot.end)
-        are_cuts: NDArray[np.bool_] = is_edge & ~np.isin(times, queried if queried is not None else times)
+        are_cuts: NDArray[np.bool_] = is_edge & ~np.isin(times, queried_times if queried_times is not None else times)
         return are_cuts
 
     def _has_room_for_points(self) -> bool:
