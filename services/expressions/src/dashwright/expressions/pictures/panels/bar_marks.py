@@ -21,7 +21,7 @@ _MAX_VALUE_SIZE: Final = 30.0
 _MIN_LARGE_VALUE_SIZE: Final = 14.0
 #: The largest size of values in bars.
 _MAX_INNER_SIZE: Final = 14.0
-#: The font size of a value beside a bar relative to the bar's height, and the share of a bar's width that a value above it takes.
+#: The font size of a value next to a bar relative to the bar's height, and the share of a bar's width that a value above it takes.
 _SIZE_TO_HEIGHT: Final = 0.65
 _WIDTH_SHARE: Final = 0.95
 #: Pixels between a bar and its value.

@@ -200,7 +200,7 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | 
     size, widths = _fitting_widths(visible_entries, header, area.width) if header else (_SIZE, [])
     name_width = area.width - sum(widths)
     if columns:
-        names = distinct_names([entry.name for entry in visible_entries], size, _name_room(area.width, widths))
+        names = distinct_names([entry.name for entry in visible_entries], size, _names_width(area.width, widths))
         table_entries = [replace(entry, name=name, values=()) for entry, name in zip(visible_entries, names, strict=True)]
     else:
         table_entries = _with_cut_names(visible_entries, name_width - _SWATCH_WIDTH - _SWATCH_GAP)
@@ -260,12 +260,12 @@ def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: floa
     if fitting_choices:
         # The size with which most names remain distinct.
         names = [entry.name for entry in entries]
-        return max(fitting_choices, key=lambda choice: len(set(distinct_names(names, choice[0], _name_room(width, choice[1])))))
+        return max(fitting_choices, key=lambda choice: len(set(distinct_names(names, choice[0], _names_width(width, choice[1])))))
     fitting_count = sum(total <= values_limit for total in accumulate(widths))
     return _TABLE_SIZES[-1], widths[:fitting_count]
 
 
-def _name_room(width: float, widths: Sequence[float]) -> float:
+def _names_width(width: float, widths: Sequence[float]) -> float:
     """Return the width in pixels of the names of a table with columns of some widths."""
     return width - sum(widths) - _SWATCH_WIDTH - 4
 

@@ -121,7 +121,7 @@ def _samples(props: PanelProps, item: StateColumn, appearance: "_Appearance") ->
             end = min(end, stored_end)
         start = float(starts[index])
         text, colour = appearance.of(values[order[index]])
-        yield Sample(start, max(start, end), text, colour)
+        yield Sample(start, max(end, start), text, colour)
 
 
 def _first_of_pixels(starts: NDArray[np.float64], props: PanelProps) -> NDArray[np.int64]:

@@ -181,7 +181,7 @@ class _Page:
         self._text_colour = self._theme.text
 
     def _add_lines(self, block: TextBlock, left: float, width: float) -> None:
-        """Add the wrapped lines of a block, with its marker before the first line, or with the bar of a quotation beside them."""
+        """Add the wrapped lines of a block, with its marker before the first line, or with the bar of a quotation at the left."""
         top = self._y
         anchor, x = _anchor(block.alignment, left, width)
         colour = self._theme.muted if block.is_quoted and not self._box.colour else self._text_colour
