@@ -20,6 +20,7 @@ def report_confinement(child: str, report: Mapping[str, Any]) -> None:
 
 @cache
 def _warn_once(child: str, *, landlock: bool, seccomp: bool) -> None:
+    """Log the warning, once for each child and combination of restrictions."""
     if landlock and seccomp:
         return
     log.warning(

@@ -79,6 +79,7 @@ class QueryConsumer:
         await self._server.stop(drain=drain)
 
     async def _respond(self, request: Request) -> Reply:
+        """Return the reply to a request, after it got a slot. Raises DeadlineExceeded if that took too long."""
         start = perf_counter()
         try:
             context = QueryContext.from_headers(request.headers)

@@ -133,10 +133,11 @@ def with_row_values(template: str, siblings: Sequence[DisplayColumn], row: int) 
 
     def text_of_field(match: re.Match[str]) -> str:
         name = match[1] or match[2]
-        field = next((sibling for sibling in siblings if name in (sibling.field.name, sibling.name)), None)
-        if field is None and name.isdecimal() and int(name) < len(siblings):
-            field = siblings[int(name)]
-        return match[0] if field is None else _text_at(field, row)
+        column = next((sibling for sibling in siblings if name in (sibling.field.name, sibling.name)), None)
+        # A number that is not a name is a position.
+        if column is None and name.isdecimal() and int(name) < len(siblings):
+            column = siblings[int(name)]
+        return match[0] if column is None else _text_at(column, row)
 
     return _ROW_FIELD.sub(text_of_field, _CELL.sub(text_of_cell, template))
 
