@@ -169,7 +169,7 @@ def _run(node: Node, expression: Expression | TableExpression, store: _ResultSto
 
 
 def _evaluate(node: Node, expression: Expression, store: _ResultStore, limits: Limits) -> Outcome:
-    """Return the outcome of an expression over the values of its inputs. Raises its error, or that of a failed input."""
+    """Return the outcome of an expression over the values of its inputs. Raises a DashwrightError if it or an input fails."""
     inputs: dict[str, Values] = {}
     for name in node.inputs:
         value = store.values(name)
@@ -183,7 +183,7 @@ def _evaluate(node: Node, expression: Expression, store: _ResultStore, limits: L
 
 
 def _select(node: Node, expression: TableExpression, store: _ResultStore, limits: Limits) -> Outcome:
-    """Return the outcome of an expression over the tables of its inputs. Raises its error, or that of a failed input."""
+    """Return the outcome of an expression over the tables of its inputs. Raises a DashwrightError if it or an input fails."""
     inputs: dict[str, Values | Table] = {}
     for name in node.inputs:
         value = store.sql_input(name)

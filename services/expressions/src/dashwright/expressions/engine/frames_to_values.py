@@ -111,7 +111,7 @@ def _values_of_declared(declared_type: str, frames: Sequence[Frame]) -> Values:
 
 
 def _values_of_set(frames: FrameSet, source_type: str) -> Values:
-    """Return the values of a set. If its type is declared, they are sorted like those of other declared frames."""
+    """Return the values of a set. If its type is declared, its items are sorted by name, then labels."""
     names = frames.names
     if not frame_layout.declared_type(frames.meta):
         return replace(frames.values, labels=_undeclared_labels(frames, source_type), names=tuple(names))
@@ -188,7 +188,7 @@ _READERS: dict[str, Callable[[Sequence[Frame]], Iterator[_ValueColumn]]] = {
 
 
 def _value_columns(frame: Frame, times: Times | None = None) -> Iterator[_ValueColumn]:
-    """Yield the columns of numbers, and those of booleans, which count as 1 and 0."""
+    """Yield the columns of numbers and of booleans, which count as 1 and 0."""
     for field in frame.fields:
         if field.type in frame_layout.VALUE_TYPES:
             yield _ValueColumn(field, field.labels or NO_LABELS, field.values, field.nulls, times)

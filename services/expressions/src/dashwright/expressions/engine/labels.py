@@ -58,7 +58,7 @@ class LabelSets(Sequence[Labels]):
     """
 
     def __init__(self, keys: tuple[str, ...], columns: Sequence[Sequence[str]], labels: Sequence[Labels] | None, count: int) -> None:
-        """Create ``count`` sets of sorted ``keys`` and their ``columns``, or those of ``labels`` if it is not None.
+        """Create ``count`` sets: of sorted ``keys`` with their ``columns``, or of ``labels`` if it is not None.
 
         Callers use ``of`` or ``of_mappings``.
         """

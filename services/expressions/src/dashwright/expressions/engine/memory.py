@@ -85,7 +85,7 @@ class Reservation:
     __slots__ = ("_budget", "_is_closed", "_organization", "_outer_size", "peak", "size")
 
     def __init__(self, budget: MemoryBudget, organization: Hashable, outer_size: int = 0) -> None:
-        """Create a reservation. ``outer_size`` is the number of bytes in the reservation of the same request that contains it."""
+        """Create a reservation. ``outer_size`` is the number of bytes of the reservation in which it is nested."""
         self._budget = budget
         self._organization = organization
         self._outer_size = outer_size
@@ -128,7 +128,7 @@ class Reservation:
             self.release(size)
 
     def nested(self) -> "AbstractContextManager[Reservation]":
-        """Return a context of a further reservation, for data that the same request discards before it ends."""
+        """Return the context of a nested reservation, for data that the request discards before it ends."""
         return Reservation(self._budget, self._organization, self._outer_size + self.size).open()
 
 

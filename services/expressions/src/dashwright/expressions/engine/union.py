@@ -133,7 +133,7 @@ def _by_keys(labels: LabelSets) -> dict[tuple[str, ...], list[int]]:
 def _join(
     left_join_keys: Sequence[Hashable], left_positions: list[int], right_join_keys: Sequence[Hashable], right_positions: list[int]
 ) -> _Partners:
-    """Return the left positions whose join key is also on the right, with the right positions that have the same join key."""
+    """Return the left positions whose join key is also on the right, each with the right positions of that join key."""
     right_by_key: dict[Hashable, list[int]] = {}
     for key, position in zip(right_join_keys, right_positions, strict=True):
         right_by_key.setdefault(key, []).append(position)

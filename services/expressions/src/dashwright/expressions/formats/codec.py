@@ -128,7 +128,7 @@ def encode_schema_start(name: str, ref_id: str, meta: Mapping[str, Any] | None) 
 
 
 def encode_field_schema(field: Field, type_: str = "") -> bytes:
-    """Return the schema of a field, with another type than that of the column if one is given."""
+    """Return the schema of a field, with the type ``type_`` if it is given, else the type of the column."""
     return orjson.dumps(_field_schema(field, type_))
 
 

@@ -76,7 +76,7 @@ class _SetWriter:
         fields = {name: encode_field_schema(self._value_field(name))[:-1] for name in set(names)}
         #: The JSON of the value columns without labels, configuration and end; one entry if all are equal.
         self._value_schemas = [fields[name] for name in names]
-        #: The times and the nanoseconds of the axes.
+        #: The JSON of the times of each axis, as ``_encode_times`` returns it.
         self._axes = [_encode_times(block.axis.times) for block in frames.values.blocks] if isinstance(frames.values, Series) else []
 
     def encode(self, indexes: range) -> list[bytes]:
@@ -92,7 +92,7 @@ class _SetWriter:
         return [b"".join(parts) for parts in zip(starts, schemas, labels, configs, *self._data(indexes), strict=True)]
 
     def _data(self, indexes: range) -> Sequence[Sequence[bytes]]:
-        """Return the member ``data`` of frames, in parts."""
+        """Return the member ``data`` of frames in three parts: the times, the values, and the end with ``entities`` and ``nanos``."""
         values = self._frames.values
         if not isinstance(values, Series):
             return self._data_of_numbers(values.cells, indexes)
@@ -108,6 +108,7 @@ class _SetWriter:
         return times, rows, tails
 
     def _data_of_numbers(self, cells: Cells, indexes: range) -> Sequence[Sequence[bytes]]:
+        """Return the same parts for numbers, each of which is a row of one value."""
         times = self._frames.times
         rows, entities = _encode_rows(cells.at((slice(indexes.start, indexes.stop), np.newaxis)), has_times=times is not None)
         if times is None:

@@ -45,7 +45,7 @@ _RANGE_MEMBERS: Final = 2
 
 
 def translate(source: str, flags: str = "") -> str:
-    """Return a pattern of ``regex`` that matches as JavaScript's pattern with these flags.
+    """Return a pattern of ``regex`` that matches the same text as JavaScript's pattern with these flags.
 
     The flags ``m`` and ``s`` are part of the returned pattern, which is compiled without them. An invalid source returns a pattern
     that is invalid, too.

@@ -51,7 +51,7 @@ class Catalog:
         return next(by_uid, None) or next(by_name, None)
 
     def of_type(self, source_type: str) -> list[CatalogEntry]:
-        """Return the data sources of a type that the caller may query, or else those of the type that replaces it."""
+        """Return the data sources of a type that the caller may query, or else the data sources of the type that replaces it."""
         entries = [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
         replacement = REPLACED_TYPES.get(source_type)
         return entries if entries or replacement is None else self.of_type(replacement)

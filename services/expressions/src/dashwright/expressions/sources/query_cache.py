@@ -19,7 +19,7 @@ from dashwright.common.single_flight import SingleFlight
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_set import FrameSet
 
-#: The defaults of the size of the cache and of the time for which it keeps a result.
+#: The default size of the cache, and the default time for which it keeps a result.
 MAX_BYTES: Final = 64 * 1024 * 1024
 TTL_SECONDS: Final = 10.0
 

@@ -227,7 +227,7 @@ def _parse_error(error: ParseError, tokens: Iterable[Token]) -> InvalidStatement
     first_error = error.errors[0]
     excerpt, line, column = first_error.get("highlight"), first_error.get("line"), first_error.get("col")
     reason = str(first_error.get("description") or "it cannot be parsed")
-    # The column of the error is that of the last character of its excerpt.
+    # sqlglot gives the column of the last character of the excerpt.
     position = (line, column - max(len(excerpt or ""), 1) + 1) if line and column else None
     return InvalidStatement(
         f"{reason[:1].lower()}{reason[1:]}" + (f", near '{excerpt}'" if excerpt else "") + _keyword_suggestion(tokens), position
@@ -326,7 +326,7 @@ def _may_have_over_clause(window: exp.Window) -> bool:
 
 
 def position_of(node: exp.Expr) -> Position | None:
-    """Return the position of the node, or that of its first descendant with a known position."""
+    """Return the position of the node, or of its first descendant with a known position."""
     for descendant in node.walk():
         if descendant.meta_get("line"):
             line, column, start, end = (descendant.meta_get(key) for key in ("line", "col", "start", "end"))

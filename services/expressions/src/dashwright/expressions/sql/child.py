@@ -32,7 +32,7 @@ _FIRST_NANOSECOND, _LAST_NANOSECOND = -(2**63) + 1, 2**63 - 1  # -(2**63) is num
 _MAX_ERROR_LENGTH = 2_000
 
 #: The settings of the database. The order matters: the directory of temporary files must be set before external access is
-#: disabled, and the lock comes last. The settings are global because a cursor does not inherit those of its connection.
+#: disabled, and the lock comes last. The settings are global because cursors do not inherit the settings of a connection.
 SETTINGS = (
     "temp_directory = ''",
     "max_temp_directory_size = '0B'",

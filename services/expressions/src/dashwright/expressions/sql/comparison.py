@@ -21,7 +21,7 @@ _MACROS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.GTE: ("ge", ">="),
     exp.NullSafeEQ: ("same", "is not distinct from"),
 }
-#: The comparison with the same result for swapped sides. For a comparison that is not in the mapping, it is the comparison itself.
+#: The comparison that has the same result if the sides are swapped. Sides of other comparisons, such as ``=``, may be swapped.
 _MIRRORED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
 COMPARISONS = tuple(_MACROS)
 

@@ -119,7 +119,7 @@ def _case(node: exp.Case) -> exp.Expr:
     conditions = [_condition(node.this, branch.this) for branch in branches]
 
     def build(results: list[exp.Expr]) -> exp.Expr:
-        # After the results of the branches, ``results`` has that of the default if there is one.
+        # If there is a default, ``results`` has its result after the results of the branches.
         expression = case(list(zip(conditions, results, strict=False)), results[-1] if default is not None else None)
         if node.this is not None and not _is_repeatable(node.this):
             expression.set("this", node.this)

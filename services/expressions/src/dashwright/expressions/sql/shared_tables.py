@@ -74,7 +74,7 @@ def _anonymous_file() -> tuple[int, int]:
 
 
 def buffer_sizes(relation: Relation) -> Iterator[int]:
-    """Yield approximate sizes in bytes, which add up to that of the relation in shared memory. The caller can stop early."""
+    """Yield approximate sizes in bytes, whose sum is the size of the relation in shared memory. The caller can stop early."""
     for column in relation.columns:
         yield 0 if column.nulls is None else column.nulls.nbytes
         if column.dictionary is not None:
@@ -90,7 +90,7 @@ def buffer_sizes(relation: Relation) -> Iterator[int]:
 
 
 def _string_sizes(strings: Sequence[str | None] | NDArray[Any]) -> Iterator[int]:
-    """Yield sizes in bytes that add up to that of the strings with their offsets."""
+    """Yield sizes in bytes, whose sum is the size of the strings with their offsets."""
     for start in range(0, len(strings), _CHUNK_LENGTH):
         chunk = strings[start : start + _CHUNK_LENGTH]
         non_empty = [string for string in chunk if string]

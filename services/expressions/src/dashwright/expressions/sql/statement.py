@@ -17,7 +17,7 @@ _Names = frozenset[str]
 
 
 def tables_of(tree: exp.Expr) -> Iterator[exp.Table]:
-    """Yield the tables that are not defined by a WITH clause: those of queries, and ``dual``. The order is undefined."""
+    """Yield the tables that are not defined by a WITH clause: the results of queries, and ``dual``. The order is undefined."""
     pending: list[tuple[exp.Expr, _Names]] = [(tree, frozenset())]
     while pending:
         node, visible_names = pending.pop()

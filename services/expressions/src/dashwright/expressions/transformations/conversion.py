@@ -1,4 +1,4 @@
-"""Conversion of frames of the engine to those of transformations, and back."""
+"""Conversion of the engine's frames to frames of transformations, and back."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A matrix whose rows and columns are the values of two columns, with those of a third one in its cells."""
+"""A matrix with a row and a column for each value of two columns. Its cells have the values of a third column."""
 
 from collections.abc import Mapping
 from typing import Any

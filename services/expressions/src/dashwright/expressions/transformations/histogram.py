@@ -104,7 +104,7 @@ def _rounded(number: float) -> float:
 
 
 def _bucket_config(columns: Sequence[Column], size: float) -> Mapping[str, Any]:
-    """Return the configuration of the bounds: that of the first column with a unit, with the decimals of the size."""
+    """Return the configuration of the bounds, from the first column with a unit, with the decimals of the size."""
     config = next((column.config for column in columns if column.config.get("unit")), {})
     match = _DECIMALS.search(text_of(size))
     return {**config, "decimals": len(match[1])} if match else config

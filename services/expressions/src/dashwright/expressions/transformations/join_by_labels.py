@@ -28,7 +28,7 @@ def join_by_labels(frames: Frames, options: Mapping[str, Any], context: Context)
         return [_error("Value label not found")]
     keys = [key for key in list_of(options.get("join")) or label_names if isinstance(key, str) and key != label]
     originals: dict[str, Column] = {}
-    # By the labels of ``join`` as text: the cells of these labels, and the values by the value of the label ``value``.
+    # For each combination of the labels ``join``: the cells of these labels, and the values by the value of the label ``value``.
     groups: dict[str, tuple[list[Any], dict[str, list[Any]]]] = {}
     for column in columns:
         labels = column.labels or {}

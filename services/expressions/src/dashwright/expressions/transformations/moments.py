@@ -50,7 +50,7 @@ def zone_of(name: object, default: tzinfo) -> tzinfo:
 
 
 def format_moment(value: Any, pattern: object, zone: tzinfo, *, is_named: bool = False) -> str:
-    """Return a time, given in milliseconds or as text, in a format, by default that of ISO 8601.
+    """Return a time, given in milliseconds or as text, in a format, by default in ISO 8601.
 
     ``is_named`` is True for a zone of the options; UTC is then written as *Z*.
     """
@@ -118,7 +118,7 @@ def _time_of_parts(parts: Mapping[str, str], zone: tzinfo) -> float | None:
 
 
 def _date(parts: Mapping[str, str]) -> tuple[int, int, int]:
-    """Return year, month and day. Missing parts above a given one are those of today, and missing parts below it are 1."""
+    """Return year, month and day. Missing parts before the first given part are from today, and missing parts after it are 1."""
     now = datetime.now(UTC)
     year: int | None = None
     if "YYYY" in parts:

@@ -95,7 +95,7 @@ def configured_name(config: Mapping[str, Any]) -> str:
 
 
 def composed_name(name: str, labels: Mapping[str, Any] | None, frame_name: str, *, names_differ: bool, single_label: str | None) -> str:
-    """Return the display name of a column without a configured one: the names of its frame and of the column, and its labels.
+    """Return the display name of a column without a configured name: the names of its frame and of the column, and its labels.
 
     ``names_differ`` is True if the names of the frames differ. ``single_label`` is the key of all labels if there is
     only one.
@@ -140,7 +140,7 @@ def single_label_of(frames: Sequence[DataFrame]) -> str | None:
 
 
 def frame_display_name(frame: DataFrame) -> str:
-    """Return the name of a frame, or else the name of its only value column, or the names of all value columns."""
+    """Return the name of a frame, or if it is empty the display names of its value columns."""
     if frame.name:
         return frame.name
     names = DisplayNames([frame], are_related=False)

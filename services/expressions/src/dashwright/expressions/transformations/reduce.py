@@ -60,7 +60,7 @@ def _result_column(calculation: Calculation, columns: Sequence[Column]) -> Colum
 
 
 def _appended(tables: Sequence[Sequence[Column]]) -> list[Column]:
-    """Return the columns of the first table with the rows of the others, where names and types agree.
+    """Return the columns of the first table, with the rows of further tables where names and types agree.
 
     Columns that lack rows end with undefined values.
     """

@@ -23,7 +23,7 @@ from dashwright.expressions.variables.selection import select
 from dashwright.expressions.variables.values import Option, Value, text_of
 
 _AUTO: Final = "$__auto"
-#: The value of a data source variable that means the default of its type.
+#: The value of a data source variable for the default data source of its type.
 _DEFAULT: Final = "default"
 
 #: A function that returns the options that a data source has for a query variable. Its errors are DashwrightErrors.
@@ -202,7 +202,7 @@ async def resolve_kind(definition: Definition, context: KindContext) -> Resolved
 
 
 def saved_value(definition: Definition, from_url: Sequence[str] | None) -> Value:
-    """Return the value of a variable with unknown options: that of the URL, or else the saved one."""
+    """Return the value of a variable with unknown options: the value in the URL, or else the saved value."""
     saved: Any = definition.current.get("value")
     saved_items = saved if isinstance(saved, list) else [saved or ""]
     values = list(from_url) if from_url is not None else [text_of(item) for item in saved_items]

@@ -68,6 +68,6 @@ def _option_finder(options: Sequence[Option]) -> Callable[[str], Option | None]:
 
 
 def _strings(value: Any) -> list[str]:
-    """Return the strings and numbers in a saved value, which is one of them or a list."""
+    """Return the strings and numbers in a saved value, which is a list or a single value."""
     items = value if isinstance(value, list) else [value]
     return [text_of(item) for item in items[:MAX_SELECTED] if isinstance(item, str | int | float) and not isinstance(item, bool)]

@@ -88,7 +88,7 @@ class _Evaluation:
         return self._reserve(values, left, right)
 
     def _reserve(self, values: Values, *operands: Values) -> Values:
-        """Reserve memory for an intermediate result and release that of its operands. Return the result."""
+        """Reserve memory for an intermediate result, release the memory of its operands, and return the result."""
         # A function may return its argument itself, which takes no further memory.
         if any(values is operand for operand in operands):
             return values

@@ -34,7 +34,7 @@ def _copy_nan(left: Floats, right: Floats, out: Floats) -> None:
 
 
 def _propagating_nan(ufunc: np.ufunc) -> Kernel:
-    """Return a kernel whose result is NaN if either side is NaN, and else that of ``ufunc``."""
+    """Return a kernel with the result of ``ufunc``, but NaN if either side is NaN."""
 
     def kernel(left: Floats, right: Floats, out: Floats) -> None:
         ufunc(left, right, out=out)

@@ -169,7 +169,7 @@ def _to_unix_nanoseconds(microseconds: NDArray[np.int64]) -> tuple[NDArray[np.in
     # Compared before the epoch is added, because the sum may overflow.
     first, last = -_MAX_MICROSECONDS - _POSTGRES_EPOCH_MICROSECONDS, _MAX_MICROSECONDS - _POSTGRES_EPOCH_MICROSECONDS
     is_out_of_range = (microseconds < first) | (microseconds > last)
-    # The time of these becomes 1970.
+    # Times out of range become 1970, so that the sum does not overflow.
     microseconds = np.where(is_out_of_range, -_POSTGRES_EPOCH_MICROSECONDS, microseconds)
     return (microseconds + _POSTGRES_EPOCH_MICROSECONDS) * 1000, is_out_of_range
 

@@ -125,7 +125,7 @@ class Connections:
             await pool.release(connection, timeout=_CLEANUP_TIMEOUT_SECONDS)
 
     def _entry_of(self, record: SourceRecord) -> _PoolEntry:
-        """Return the pool of a record. It is created if it does not exist or is that of another version of the record."""
+        """Return the pool of a record. It is created if it does not exist or belongs to another version of the record."""
         key = (record.org_id, record.id, record.uid)
         entry = self._entries.get(key)
         if entry is not None and entry.record_version == record.version:

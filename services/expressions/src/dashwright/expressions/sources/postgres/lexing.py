@@ -46,7 +46,7 @@ def first_word(sql: str) -> str:
 
 def without_trailing_comments(sql: str) -> str:
     """Return the statement without trailing semicolons and comments."""
-    # ``end`` is the end of the statement so far, ``position`` that of the last token.
+    # ``end`` is the end of the statement so far, ``position`` the end of the last token.
     end = 0
     position = 0
     for token in sql_tokens(sql):

@@ -164,6 +164,7 @@ def _label_columns(label_fields: Sequence[Field]) -> tuple[list[list[str]], Posi
         # Renumbered after each column, so that the products are small.
         row_ids = np.unique(row_ids, return_inverse=True)[1] * len(strings) + codes
     _, first_rows, row_ids = np.unique(row_ids, return_index=True, return_inverse=True)
+    # ``unique`` orders label sets by their numbers. They are reordered by their first rows.
     by_first_row = np.argsort(first_rows)
     index_of_id = np.empty(len(first_rows), np.intp)
     index_of_id[by_first_row] = np.arange(len(first_rows))
@@ -178,6 +179,7 @@ class _StringCodes(dict[str | None, int]):
         super().__init__({"": 0, None: 0})
 
     def __missing__(self, string: str | None) -> int:
+        # Null and the empty string are two entries with one code.
         return self.setdefault(string, len(self) - 1)
 
 

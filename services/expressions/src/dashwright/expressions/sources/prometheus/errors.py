@@ -1,4 +1,4 @@
-"""Errors of responses that are not those of a Prometheus server."""
+"""Errors of responses that cannot be responses of a Prometheus server."""
 
 from typing import Final
 

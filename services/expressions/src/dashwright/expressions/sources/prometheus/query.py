@@ -74,7 +74,7 @@ class PrometheusQuery:
             columns.append(labels.column(match[1]) or [""] * len(labels))
             return "%s"
 
-        # Percent signs are doubled before the placeholders become those of the template.
+        # Percent signs are doubled, since ``%s`` takes the place of each placeholder.
         template = _PLACEHOLDER.sub(add_column, self.legend.replace("%", "%%"))
         # Without placeholders, all series have the same name.
         if not columns:

@@ -36,7 +36,7 @@ class Prometheus(Source):
     """One configured Prometheus data source."""
 
     def __init__(self, record: SourceRecord, http: HttpClient, threads: ThreadPoolExecutor | None = None) -> None:
-        """Create the data source of a record. ``threads`` parse large responses; None: those of the event loop."""
+        """Create the data source of a record. ``threads`` parse large responses, by default the threads of the event loop."""
         self._record = record
         self._http = http
         self._threads = threads

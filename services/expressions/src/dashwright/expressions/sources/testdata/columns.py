@@ -57,7 +57,7 @@ def _column(title: str, values: Sequence[str], index: int) -> Field:
 
 
 def field_of(name: str, strings: Sequence[str]) -> Field:
-    """Return a column of the type of its values: booleans if the first is one, else integers, floats or strings."""
+    """Return a column of strings as booleans if the first one is a boolean, else as integers or floats if all are, else as strings."""
     nulls = np.array([string in _NULL_STRINGS for string in strings], np.bool_)
     values = [string for string, is_null in zip(strings, nulls.tolist(), strict=True) if not is_null]
     if strings and strings[0].upper() in _BOOLEANS:

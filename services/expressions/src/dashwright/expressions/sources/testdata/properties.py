@@ -20,7 +20,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The properties of a query, or those of an object in it, which have no refId and times."""
+    """The properties of a query, or of an object in a query. An object has no refId and times."""
 
     values: Mapping[str, Any]
     ref_id: str = ""

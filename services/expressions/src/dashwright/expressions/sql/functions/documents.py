@@ -198,7 +198,7 @@ DOCUMENTS = [
         "json_extract(j, path, …)",
         "the value at the path; for several paths, an array; also `j -> path`",
         _extract,
-        # Macros are collected from functions, so one function has those of all functions of this module.
+        # One function has the macros of all functions of this module, because macros are collected from functions.
         *MACROS,
         min_arguments=2,
     ),

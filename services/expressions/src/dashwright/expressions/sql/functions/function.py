@@ -93,7 +93,7 @@ def aggregate(
 
 
 def window(name: str, usage: str, doc: str, *, min_arguments: int, max_arguments: int, result_type: SqlType | None = None) -> SqlFunction:
-    """Return a window function that is the same in DuckDB. By default its result has the type of its first argument."""
+    """Return a window function that DuckDB has with the same name. By default its result has the type of its first argument."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         return call(name, *arguments, result_type=result_type or type_of(arguments[0]))

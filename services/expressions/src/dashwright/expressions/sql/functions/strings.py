@@ -77,7 +77,7 @@ _REPLACE = (
     f" else array_to_string(list_transform(list_zip({_SPLITS}, {_MATCHES}), lambda pair, i: pair[1] || case when pair[2] is null then ''"
     f" when i = $o then regexp_replace(pair[2], $r, {_REPLACEMENT}) else pair[2] end), '') end"
 )
-#: The position, plus the lengths of the splits and matches before the occurrence; if $e is 1, plus that of the occurrence itself.
+#: The position, plus the lengths of the splits and matches before the occurrence; if $e is 1, plus the length of the occurrence itself.
 _MATCH_POSITION = (
     f"case when $o > len({_MATCHES}) then 0 else $p + list_sum(list_transform({_SPLITS}[1:$o], lambda w: length(w)))"
     f" + coalesce(list_sum(list_transform({_MATCHES}[1:$o - case when $e = 1 then 0 else 1 end], lambda w: length(w))), 0) end"

@@ -190,7 +190,7 @@ TIMES = [
         "str_to_date(x, format)",
         "`x` parsed as a date or time by the format; NULL if it does not match",
         _str_to_date,
-        # Macros are collected from functions, so one function has those of all functions of this module.
+        # One function has the macros of all functions of this module, because macros are collected from functions.
         *time_macros.MACROS,
         *time_macros.part_macros(),
         min_arguments=2,
