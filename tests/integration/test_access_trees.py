@@ -29,19 +29,23 @@ class NotifiedFeed(Feed):
         self._callbacks: list[Callable[[str | None], None]] = []
 
     def on_access_change(self, callback: Callable[[str | None], None]) -> None:
+        """Register a function that is called with the namespace of each notification."""
         self._callbacks.append(callback)
 
     def notify(self, namespace: str | None) -> None:
+        """Notify of a change of access in a namespace, or with ``None`` in all of them."""
         for callback in self._callbacks:
             callback(namespace)
 
 
 @pytest.fixture
 def feed() -> NotifiedFeed:
+    """Create a feed that is listening."""
     return NotifiedFeed()
 
 
 async def write_folder(database: Database, name: str, parent: str = "", *, namespace: str = "default", kind: str = "folders") -> None:
+    """Create a folder, or a dashboard, in the folder ``parent``; an empty ``parent`` means the top level."""
     annotations = {FOLDER_KEY: parent} if parent else {}
     write = Write(FOLDER if kind == "folders" else DASHBOARD, name, '{"title":"T"}', "v0alpha1", annotations=annotations)
     async with database.transaction() as connection:
@@ -94,7 +98,7 @@ async def test_a_tree_read_before_a_change_is_not_cached_after_it(database: Data
     """Concurrent callers share a read, but a caller after a change does not share a read that began before it."""
     trees = TreeCache(database, feed)
     before = [asyncio.create_task(trees.get("default")) for _ in range(3)]
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # the tasks begin to read
     feed.notify("default")
     after = await trees.get("default")
     read_trees = await asyncio.gather(*before)

@@ -43,7 +43,10 @@ async def accounts(database: Database) -> Database:
 
 @asynccontextmanager
 async def notifications_of(database: Database) -> AsyncIterator[list[str]]:
-    """Collect the payloads that transactions in the block send on the channel ``identity``; complete after the block."""
+    """Collect the payloads that transactions in the block send on the channel ``identity``.
+
+    After the block, the list is complete and sorted.
+    """
     payloads: list[str] = []
     arrived = asyncio.Event()
     started = asyncio.Event()
@@ -64,6 +67,7 @@ async def notifications_of(database: Database) -> AsyncIterator[list[str]]:
 
 
 async def execute(database: Database, *statements: str) -> None:
+    """Execute statements in one transaction."""
     async with database.transaction() as connection:
         for statement in statements:
             await connection.execute(statement)
@@ -165,6 +169,7 @@ async def test_a_bulk_change_is_one_notification(accounts: Database) -> None:
 
 
 async def rows_of(database: Database, query: str) -> list[tuple[object, ...]]:
+    """Return the sorted rows of a query."""
     async with database.connection() as connection:
         return sorted(tuple(row) for row in await connection.fetch(query))
 

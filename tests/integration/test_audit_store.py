@@ -15,11 +15,13 @@ ADMIN = Actor("user:1", "admin", 1, "192.0.2.7", "r1", "t1")
 
 
 async def record_events(database: Database, *events: Event) -> None:
+    """Record events in one transaction."""
     async with database.transaction() as connection:
         await audit.record_all(connection, events)
 
 
 async def find_actions(database: Database, query: EventFilter) -> list[str]:
+    """Return the actions of the events that match a filter, newest first."""
     async with database.connection() as connection:
         return [event.action for event in (await audit.query(connection, query)).events]
 

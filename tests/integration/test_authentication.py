@@ -32,6 +32,7 @@ ADDRESS = "192.0.2.1"
 
 
 def basic(login: str, password: str) -> str:
+    """Return an ``Authorization`` header with a login and a password."""
     return "Basic " + base64.b64encode(f"{login}:{password}".encode()).decode()
 
 
@@ -50,6 +51,8 @@ class ObservedAuthentication:
             monkeypatch.setattr(authentication.identity_cache, name, self._recording(name, getattr(authentication.identity_cache, name)))
 
     def _recording(self, name: str, act: Callable[..., None]) -> Callable[..., None]:
+        """Return a function that acts like ``act``, and records its subject, or without one the name."""
+
         def record(*subject: str) -> None:
             act(*subject)
             self._received.put_nowait(subject[0] if subject else name)
@@ -71,6 +74,7 @@ class ObservedAuthentication:
         await self.wait_for(payload)
 
     async def identify(self, authorization: str, org_id: int | None = None) -> Identity:
+        """Return the identity of an ``Authorization`` header in an organization, by default in the one of the credential."""
         return await self.authentication.authenticator.identify(Credentials(authorization, ADDRESS), org_id)
 
     async def refusal(self, authorization: str, org_id: int | None = None) -> str:
@@ -81,11 +85,13 @@ class ObservedAuthentication:
 
 
 async def sql(database: Database, statement: str, *values: object) -> None:
+    """Execute a statement."""
     async with database.connection() as connection:
         await connection.execute(statement, *values)
 
 
 async def fetch_value(database: Database, statement: str, *values: object) -> object:
+    """Return the first value of the first row of a query."""
     async with database.connection() as connection:
         return await connection.fetchval(statement, *values)
 
@@ -139,6 +145,7 @@ async def start_authentication(imported_database: Database, monkeypatch: pytest.
 
 @pytest.fixture
 async def authentication(start_authentication: StartAuthentication) -> ObservedAuthentication:
+    """Start one authentication."""
     return await start_authentication()
 
 
@@ -146,27 +153,13 @@ async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAut
     """A legacy key has the role of its row, and a token authenticates its account. Both are also accepted as a password."""
     for authorization in (OLD_KEY, basic("api_key", LEGACY)):
         key = await authentication.identify(authorization)
-        assert (key.uid, key.login, key.org_id, key.role, key.kind, key.user_id, key.key_id) == (
-            "api-key:2",
-            "grafana",
-            1,
-            Role.ADMIN,
-            CallerType.API_KEY,
-            0,
-            2,
-        )
+        expected = ("api-key:2", "grafana", 1, Role.ADMIN, CallerType.API_KEY, 0, 2)
+        assert (key.uid, key.login, key.org_id, key.role, key.kind, key.user_id, key.key_id) == expected
         assert key.may("apikeys:read")
     for authorization in (BEARER, basic("api_key", TOKEN), f"bEARER  {TOKEN} "):
         token = await authentication.identify(authorization)
-        assert (token.uid, token.login, token.org_id, token.role, token.kind, token.user_id, token.key_id) == (
-            "service-account:3",
-            "sa-1-robot",
-            1,
-            Role.VIEWER,
-            CallerType.SERVICE_ACCOUNT,
-            3,
-            1,
-        )
+        expected = ("service-account:3", "sa-1-robot", 1, Role.VIEWER, CallerType.SERVICE_ACCOUNT, 3, 1)
+        assert (token.uid, token.login, token.org_id, token.role, token.kind, token.user_id, token.key_id) == expected
         assert token.may("dashboards:read")
         assert not token.may("dashboards:write")
 
@@ -240,6 +233,7 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
     assert (robot.may("teams:read"), robot.may("users.quotas:list", "global.users:2")) == (True, True)
 
     async def rights_in(caller: Identity, org_id: int) -> tuple[Role, list[str]]:
+        """Return the role of a caller in an organization, and those of the granted actions that the caller may perform there."""
         identity = await authentication.authentication.authenticator.identity_in(caller, org_id)
         assert (identity.org_id, identity.uid, identity.key_id) == (org_id, caller.uid, caller.key_id)
         return identity.role, sorted(set(identity.permissions) & {"teams:read", "teams:write", "orgs:read", "users.quotas:list"})
@@ -265,6 +259,8 @@ async def test_a_server_admin_is_admin_in_every_organization(imported_database: 
         await accounts.identity_in(admin, 2)
 
 
+#: Changes that make a credential invalid: the credential, the statement, the payload of its notification, and the message id of the
+#: error afterwards.
 CHANGES: dict[str, tuple[str, str, str, str]] = {
     "key revoked": (OLD_KEY, "update api_key set is_revoked = true where id = 2", "key:2", "api-key.revoked"),
     "key deleted": (OLD_KEY, "delete from api_key where id = 2", "key:2", "api-key.invalid"),
@@ -307,6 +303,7 @@ async def test_a_revoked_credential_is_refused_on_all_gateways(
         assert await gateway.refusal(authorization, 1) == message_id
 
 
+#: Changes that revoke rights: the credential that loses them, the statement, and the payload of its notification.
 RIGHTS: dict[str, tuple[str, str, str]] = {
     "role": (ANN, "update org_user set role = 'Viewer' where user_id = 2 and org_id = 1", "user:2"),
     "role of an account": (BEARER, "update org_user set role = 'None' where user_id = 3", "user:3"),
@@ -333,6 +330,7 @@ async def test_revoked_rights_are_gone_at_the_next_request(
     gateways = [await start_authentication(), await start_authentication()]
 
     async def rights(gateway: ObservedAuthentication) -> tuple[int, ...]:
+        """Return how many actions the caller may perform in the own organization, without one, and in the organization 2."""
         caller = await gateway.identify(authorization)
         views = [await gateway.authentication.authenticator.identity_in(caller, org_id) for org_id in (0, 2)]
         return tuple(len(identity.permissions) for identity in (caller, *views))
@@ -392,6 +390,7 @@ async def test_no_secret_is_logged(authentication: ObservedAuthentication, impor
         await authentication.wait_for("key:2")
         for authorization in (OLD_KEY, BEARER, "Bearer glsa_x", f"Bearer {key_material.new_token()}"):
             await authentication.refusal(authorization)
+    # Each of the refusals at the end is logged: the search below examines lines.
     assert len(lines) >= 4
     text = str(lines)
     for secret in ("hunter2", TOKEN, TOKEN.split("_")[1], LEGACY, "V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", TOKEN_STORED, "glsa_"):

@@ -20,8 +20,10 @@ from dashwright.common.work.wakeups import WakeupPublisher
 from dashwright.jobs_worker.batches.controller import BatchController
 from dashwright.jobs_worker.maintenance.job_recovery import JobRecovery
 
+#: Operations of a random walk.
 STEPS: Final = 60
 LEASE: Final = timedelta(hours=1)
+#: The specs of the batches: with retries, with a stop after the first failure, and with a share of the workers.
 SPECS: Final = (
     '{"retry":{"attempts":3,"backoff":0}}',
     '{"onFailure":"stop","parallelism":2}',
@@ -54,7 +56,7 @@ class RandomWalk:
                     self._uids.append(stored_object.uid)
 
     async def step(self) -> None:
-        """Perform one operation."""
+        """Perform one operation, chosen by weight: batches progress more often than they are disturbed."""
         operations: list[tuple[Callable[[], Awaitable[object]], int]] = [
             (self._add, 4),
             (self._controller.run_once, 6),
@@ -70,7 +72,7 @@ class RandomWalk:
         await operation()
 
     async def finish_all(self) -> None:
-        """Close all batches, and perform the remaining work."""
+        """Close all batches, and perform the remaining work, within a number of rounds that suffices for all of it."""
         async with self._database.transaction() as connection:
             for uid in self._uids:
                 await batches.close(connection, uid)
@@ -84,13 +86,17 @@ class RandomWalk:
         raise AssertionError("a batch does not end")
 
     async def batch(self, uid: uuid.UUID) -> StoredBatch:
+        """Return a batch, which must exist."""
         async with self._database.connection() as connection:
             stored = await batches.find(connection, uid)
         assert stored is not None
         return stored
 
     async def wrong_counts(self) -> list[object]:
-        """Return the batches whose counts differ from their items."""
+        """Return the batches whose counts differ from their items, and the items that are dispatched although their job has ended.
+
+        A row of a batch has the stored counts and then the true ones. A row of an item begins with "lost" and is filled with zeros.
+        """
         statement = """
             select b.name, b.total, b.dispatched, b.working, b.success, b.error, b.cancelled, count(i.*) as items,
                    count(*) filter (where i.state = 'dispatched') as d, count(*) filter (where j.state = 'working') as w,
@@ -111,6 +117,7 @@ class RandomWalk:
             return [tuple(row) for row in await connection.fetch(statement)]
 
     async def _add(self) -> None:
+        """Add items to a batch, unless it is closed."""
         uid = self._random.choice(self._uids)
         async with self._database.transaction() as connection:
             batch = await batches.lock(connection, uid)
@@ -121,6 +128,7 @@ class RandomWalk:
             await batches.add(connection, batch, items, submitted_by={"uid": "user:1", "login": "u"}, trace=None)
 
     def _new_item(self) -> NewItem:
+        """Return an evaluation, or in one of five cases a sync."""
         self._next_id += 1
         if self._random.random() < 0.2:
             # Syncs of one repository are merged while one is pending.
@@ -128,6 +136,7 @@ class RandomWalk:
         return NewItem(str(self._next_id), "Evaluation", '{"panel":{}}')
 
     async def _claim(self) -> None:
+        """Claim some jobs of a pool as a new worker."""
         owner = uuid.uuid4()
         pool = self._random.choice(["evaluate", "work"])
         async with self._database.connection() as connection:
@@ -160,6 +169,7 @@ class RandomWalk:
             await claims.place_due(connection, "work")
 
     async def _expire(self) -> None:
+        """Let all leases expire, and recover their jobs. ``_running`` still has the jobs, as their former workers would."""
         async with self._database.transaction() as connection:
             await connection.execute("update job_lease set expires_at = now() - interval '1 second'")
         await self._recovery.run_once()
@@ -174,6 +184,7 @@ class RandomWalk:
                 await jobs.cancel(connection, JOB if row["resource"] == "jobs" else EVALUATION, "default", row["name"], now=1)
 
     async def _retry(self) -> None:
+        """Retry the unsuccessful items of a batch, unless it is being stopped."""
         async with self._database.transaction() as connection:
             uid = self._random.choice(self._uids)
             batch = await batches.lock(connection, uid)
@@ -181,6 +192,7 @@ class RandomWalk:
                 await batches.retry(connection, uid, states=["error", "cancelled"], ids=None)
 
     async def _stop(self) -> None:
+        """Stop a batch, as its user cancels it."""
         async with self._database.transaction() as connection:
             await batches.stop(connection, self._random.choice(self._uids), batches.CANCELLED)
 

@@ -25,12 +25,14 @@ async def insert_objects(connection: Connection, *names: str, namespace: str = "
     await connection.execute(_INSERT, kind.group, kind.plural, namespace, list(names))
 
 
-async def move_dashboard(connection: Connection, name: str, folder: str) -> None:
+async def move_to_folder(connection: Connection, name: str, folder: str) -> None:
+    """Move a dashboard or a folder into a folder."""
     statement = "update resource set annotations = jsonb_build_object('grafana.app/folder', $2::text) where name = $1"
     await connection.execute(statement, name, folder)
 
 
 def summary_of(changes: Sequence[Change]) -> list[tuple[str, str]]:
+    """Return the type and the name of each change."""
     return [(change.type, change.name) for change in changes]
 
 
@@ -133,7 +135,7 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
         await insert_objects(connection, "f", "g", folders=True)
         await insert_objects(connection, "a", "b")
         await insert_objects(connection, "a", namespace="org-2")
-        await move_dashboard(connection, "f", "g")
+        await move_to_folder(connection, "f", "g")
         await connection.execute("update resource set title = 'new' where name = 'g'")
 
         async def changes_of(namespace: str = "default", name: str | None = None) -> list[tuple[str, str]]:
@@ -142,6 +144,7 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
         assert await changes_of() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "f")]
         assert await changes_of(name="b") == [("ADDED", "b"), ("MODIFIED", "f")]
         assert await changes_of(namespace="org-2") == [("ADDED", "a")]
+        # The move of a folder is recorded twice: as a change of the folder, and as a change of access.
         folders = await read_changes(connection, kind=FOLDER)
         assert summary_of(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
         folder_changes = await read_changes(connection, kind=FOLDER, name="f")
@@ -153,7 +156,7 @@ async def test_an_update_includes_the_previous_state(database: Database) -> None
     """An update has the previous state with its version."""
     async with database.connection() as connection:
         await insert_objects(connection, "a")
-        await move_dashboard(connection, "a", "f")
+        await move_to_folder(connection, "a", "f")
         created, moved = await read_changes(connection)
     assert created.old is None
     assert moved.old is not None

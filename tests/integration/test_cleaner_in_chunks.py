@@ -7,6 +7,7 @@ import pytest
 from dashwright.common.database.pool import Database
 from dashwright.jobs_worker.maintenance import cleaner
 
+#: Several batches of two rows, and a remainder.
 ROWS = 7
 #: Statements that insert ``ROWS`` old rows into each table; of jobs one more, which the history keeps.
 OLD_ROWS = {
@@ -49,4 +50,5 @@ async def test_all_old_rows_are_deleted(database: Database, monkeypatch: pytest.
     async with database.connection() as connection:
         assert await connection.fetchval(f"select count(*) from {table}") == (1 if table == "job" else 0)
         counts = [row["rows"] for row in await connection.fetch("select rows from deletion where rows > 0")]
+    # The seven rows, in batches of two.
     assert counts == [2, 2, 2, 1]

@@ -21,6 +21,7 @@ SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"targe
 
 
 async def create_object(database: Database, write: resources.Write) -> uuid.UUID:
+    """Create an object and return its uid."""
     async with database.transaction() as connection:
         return (await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)).uid
 
@@ -86,7 +87,7 @@ async def test_a_difference_from_another_commit_is_incomplete(database: Database
         await repositories.record_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
         assert await repositories.record_commit(
             connection, uid, "c2", generation=3, edition=1, base_commit="c1", entries=-2
-        ) == StoredCommit(2, "c2", 8)
+        ) == StoredCommit(2, "c2", 8)  # two of the ten entries were removed
         assert await repositories.record_commit(connection, uid, "c3", generation=3, edition=2, base_commit="c1") == StoredCommit(
             3, None, 8
         )

@@ -17,6 +17,7 @@ from dashwright.expressions import confinement
 from dashwright.expressions.confinement import _MACHINES, _filter
 
 EXPRESSIONS = Path(confinement.__file__).parent
+#: A program that loads the module of a child, confines itself as that child does, and prints the result of each forbidden action.
 DRIVER = """
 import ctypes, importlib.util, json, os, socket, subprocess, sys, threading
 program, options, secret, port, path = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
@@ -68,6 +69,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has 
 
 
 def options(program: str) -> dict[str, object]:
+    """Return the options with which a child confines itself."""
     if program == "pictures":
         return {"parent": os.getpid(), "allocation_limit": 256 << 20}
     return {"parent": os.getpid(), "descriptor": 0, "bytes": 64 << 20, "address_space": 256 << 20, "cpu_seconds": 60, "macros": []}
@@ -75,6 +77,7 @@ def options(program: str) -> dict[str, object]:
 
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[socket.socket]:
+    """Listen on a TCP port and on a local socket; yield the former."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "socket"))
         unix.listen()
@@ -113,6 +116,7 @@ class PictureChild:
         self.restrictions = self.send_request({"parent": os.getpid(), "allocation_limit": 256 << 20})["restrictions"]
 
     def send_request(self, request: dict[str, object]) -> dict[str, Any]:
+        """Send a request with its length, and return the response with the picture as ``body``."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         text = json.dumps(request).encode()
@@ -124,12 +128,14 @@ class PictureChild:
         return response
 
     def close(self) -> None:
+        """End the process."""
         self._process.kill()
         self._process.communicate()
 
 
 @pytest.fixture(scope="module")
 def picture_child() -> Iterator[PictureChild]:
+    """Run one child for all tests of drawings."""
     created = PictureChild()
     yield created
     created.close()
@@ -200,7 +206,7 @@ def test_the_filter_refuses_listed_calls_only(name: str) -> None:
         return interpret_filter(machine.architecture, code, number, argument)
 
     special = {machine.clone, machine.clone3, machine.tgkill, machine.prlimit64}
-    for number in range(470):
+    for number in range(470):  # somewhat more than the system calls that Linux has
         if number not in special:
             assert result_of(number) == (refused if number in machine.denied_calls else allow), number
     # The flags of a thread, of a fork (SIGCHLD), and of a user namespace (CLONE_NEWUSER).

@@ -14,6 +14,7 @@ from dashwright.common.database.pool import Connection, Database
 
 MIGRATION = "0030_counts_of_objects.sql"
 
+#: The stored counts, and the same rows counted from the objects.
 SELECT_COUNTS = "select namespace, repository, api_group, resource, count from resource_count order by 1, 2, 3, 4"
 COUNTED = """
     select namespace, case when manager_kind = 'repo' then coalesce(manager_id, '') else '' end as repository, api_group, resource,
@@ -78,6 +79,7 @@ async def test_the_migration_counts_existing_objects(postgres_dsn: str, tmp_path
 
 
 async def _write(connection: Connection, generator: random.Random) -> None:
+    """Execute a random statement on up to five objects with a random manager."""
     names = generator.sample("abcdefgh", generator.randint(0, 5))
     manager, manager_id = generator.choice([(None, None), ("repo", "r"), ("repo", "s"), ("repo", None), ("kubectl", "r")])
     match generator.choice(["put", "put", "put", "rename", "release", "move", "remove"]):

@@ -31,20 +31,24 @@ async def store(database: Database) -> DataSources:
 
 @pytest.fixture
 async def prometheus(store: DataSources) -> StoredDataSource:
+    """Create the data source ``p`` with two secrets in organization 1."""
     fields = Fields("Prometheus", "prometheus", uid="p", url="http://x:9090", user="u", database="d", json_data={"httpMethod": "POST"})
     return await store.create(ACTOR, fields, {"basicAuthPassword": "hunter22", "token": "glsa"})
 
 
 def replace_by(fields: Fields) -> Callable[[Fields], Fields]:
+    """Return a change that ignores the stored fields."""
     return lambda _: fields
 
 
 async def sql(database: Database, statement: str, *values: object) -> object:
+    """Execute a statement and return the first value of its first row."""
     async with database.connection() as connection:
         return await connection.fetchval(statement, *values)
 
 
 async def read_secrets(database: Database, uid: str, *, org_id: int = 1, cipher: SecretCipher = CIPHER) -> dict[str, str]:
+    """Return the secrets of a data source as a worker reads them."""
     async with database.connection() as connection:
         record = await data_sources.find(connection, cipher, org_id, uid)
     assert record is not None

@@ -15,13 +15,16 @@ class Notifications:
         self.gaps: asyncio.Queue[None] = asyncio.Queue()
 
     def on_payload(self, payload: str) -> None:
+        """Record a payload."""
         self.payloads.put_nowait(payload)
 
     def on_gap(self) -> None:
+        """Record a possible gap."""
         self.gaps.put_nowait(None)
 
 
 async def notify(database: Database, payload: str) -> None:
+    """Send a payload on the channel ``jobs``."""
     async with database.connection() as connection:
         await connection.execute("select pg_notify('jobs', $1)", payload)
 
@@ -73,7 +76,7 @@ async def test_listening_ends_with_its_block(database: Database) -> None:
         pass
     async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
         await notifications.gaps.get()
-    for _ in range(100):
+    for _ in range(100):  # the server ends the closed connection a moment later
         async with database.connection() as connection:
             remaining = await connection.fetchval(
                 "select count(*) from pg_stat_activity where datname = current_database() and query ilike 'listen%'"

@@ -15,6 +15,7 @@ from dashwright.common.database.pool import Connection, Database, Timeouts
 from dashwright.common.errors import Unavailable
 
 SHORT_TIMEOUTS = Timeouts(acquire=0.5, statement=1.5, lock=0.5)
+#: Longer than a test may take.
 LONG_SECONDS = 300.0
 
 
@@ -43,10 +44,12 @@ async def silencing_proxy(url: str) -> AsyncIterator[tuple[str, asyncio.Event]]:
     tasks: set[asyncio.Task[None]] = set()
 
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward one direction of a connection until the event is set."""
         while (data := await reader.read(65536)) and not silence.is_set():
             writer.write(data)
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect a client to the server, in both directions."""
         to_reader, to_writer = await asyncio.open_connection(parts.hostname, parts.port)
         tasks.update(asyncio.create_task(forward(*streams)) for streams in ((reader, to_writer), (to_reader, writer)))
         writers.extend((writer, to_writer))
@@ -64,6 +67,7 @@ async def silencing_proxy(url: str) -> AsyncIterator[tuple[str, asyncio.Event]]:
 
 
 async def end_backends(database: Database, *, application: str) -> None:
+    """End the server's processes for all connections of an application."""
     async with database.connection() as connection:
         await connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", application)
 
@@ -150,6 +154,7 @@ async def test_a_connection_closed_by_the_server_is_unavailable(small_pool: Data
     """A backend terminated during a query raises Unavailable with the cause; the next query works."""
 
     async def lose(block: AbstractAsyncContextManager[Connection]) -> None:
+        """Execute a statement on a connection that the server has closed."""
         async with block as connection:
             await end_backends(database, application="small")
             await connection.execute("select 1")
@@ -169,6 +174,7 @@ async def test_a_database_that_accepts_no_connections_is_unavailable(postgres_ds
         async with open_limited(database_url) as limited_pool:
             await operator.execute(f'alter database "{name}" allow_connections false')
             await operator.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+            # First with the ended connection, and then with an attempt to open another one.
             for _ in range(2):
                 with pytest.raises(Unavailable):
                     await limited_pool.check()
@@ -216,6 +222,7 @@ async def test_a_client_frozen_in_a_transaction_loses_its_locks(database_url: st
     idle = await Database.open(database_url, application_name="idle", max_size=1, timeouts=Timeouts(idle=0.2))
 
     async def freeze() -> None:
+        """Keep a transaction idle until another one gets its lock."""
         nonlocal is_lock_free
         async with idle.transaction() as frozen:
             await frozen.execute("select pg_advisory_xact_lock(7)")
@@ -300,7 +307,7 @@ async def test_the_pool_recovers_when_the_server_returns(private_postgres: postg
         await private_postgres.stop()
         with pytest.raises(asyncpg.InterfaceError):
             await open_connection.execute("select 1")
-    for _ in range(5):
+    for _ in range(5):  # more than the connections that were open
         with pytest.raises(Unavailable):
             await database.check()
     await private_postgres.start()

@@ -43,6 +43,7 @@ async def organizations(database: Database) -> None:
 
 @pytest.fixture
 def store(database: Database) -> "Store":
+    """Provide the letters of the empty database."""
     return Store(database)
 
 
@@ -73,6 +74,7 @@ class Store:
 
 
 def letter(name: str, *, namespace: str = "default", days: float = 0, message: str | None = None) -> NewDeadLetter:
+    """Return a letter of a given age in days. Its delivery is identified by the name, and its message by ``message``."""
     return NewDeadLetter(
         name=name,
         namespace=namespace,
@@ -132,6 +134,7 @@ async def test_each_organization_keeps_its_newest_letters(store: Store) -> None:
 
 async def test_more_letters_than_one_transaction_deletes_are_deleted(database: Database, store: Store) -> None:
     """One run deletes everything that is due, old and surplus letters alike."""
+    # Letters that are 100 to 4999 hours old. Those over 2400 hours are too old, and of the others the newest hundred are kept.
     async with database.connection() as connection:
         await connection.execute(
             """
@@ -181,4 +184,5 @@ async def test_a_letter_that_is_stored_during_the_deletion_of_its_organization_i
 
 
 async def remove_organization(database: Database) -> None:
+    """Delete the organization 2."""
     await Organizations(RightsTransactions(database, NoCache()), QuotaRules()).remove(ACTOR, 2)

@@ -34,6 +34,7 @@ async def object_store(database: Database) -> DatabaseObjectStore:
 
 
 async def create_dashboard(database: Database, name: str, repository: str) -> None:
+    """Create a dashboard that a repository manages."""
     write = resources.Write(
         DASHBOARD, name, '{"title":"T"}', DASHBOARD.version, extract=Extract("T"), annotations={MANAGED_BY: "repo", MANAGER_ID: repository}
     )
@@ -42,11 +43,13 @@ async def create_dashboard(database: Database, name: str, repository: str) -> No
 
 
 async def removals(*names: str) -> AsyncIterator[Change]:
+    """Yield the planned removal of each dashboard."""
     for name in names:
         yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, name))
 
 
 async def remaining_names(database: Database) -> set[str]:
+    """Return which of the dashboards ``managed`` and ``foreign`` exist."""
     async with database.connection() as connection:
         return set(await resources.annotations_by_name(connection, DASHBOARD, "default", ["managed", "foreign"]))
 

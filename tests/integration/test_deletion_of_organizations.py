@@ -25,6 +25,7 @@ from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Change, Key, Snapshot, Write
 
 ACTOR = Actor("user:1", "admin", 1, "", "", "")
+#: So many that a deletion and a sync write them in several batches.
 DASHBOARD_COUNT = 2000
 
 
@@ -35,6 +36,7 @@ class InvalidatedSubjects:
         self.subjects: list[str] = []
 
     def invalidate(self, subject: str) -> None:
+        """Record a subject."""
         self.subjects.append(subject)
 
 
@@ -49,11 +51,13 @@ async def second_organization(database: Database) -> int:
 
 @pytest.fixture
 def invalidated_subjects() -> InvalidatedSubjects:
+    """Create an empty record."""
     return InvalidatedSubjects()
 
 
 @pytest.fixture
 def organizations(database: Database, invalidated_subjects: InvalidatedSubjects) -> Organizations:
+    """Provide the store of organizations, with the recording cache."""
     return Organizations(RightsTransactions(database, invalidated_subjects), QuotaRules())
 
 
@@ -96,6 +100,7 @@ async def changes(
 
 
 async def count_rows(database: Database, statement: str, *values: object) -> int:
+    """Return the count that a statement selects."""
     async with database.connection() as connection:
         return int(await connection.fetchval(statement, *values))
 
@@ -127,6 +132,7 @@ async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
     await create_dashboards(database, namespace, DASHBOARD_COUNT)
     store = await start_sync(database, namespace)
     may_continue, is_half_written = asyncio.Event(), asyncio.Event()
+    # Ten changes more than there are dashboards.
     sync = asyncio.create_task(store.apply(namespace, changes(DASHBOARD_COUNT + 10, may_continue, is_half_written), Snapshot()))
     await is_half_written.wait()
     await organizations.remove(ACTOR, second_organization)

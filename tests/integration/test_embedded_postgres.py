@@ -24,6 +24,7 @@ from dashwright.common.errors import Unavailable
 from dashwright.standalone import child, placement, postgres
 from dashwright.standalone.postgres import EmbeddedPostgres
 
+#: A program that starts a server in the folder of its argument, prints the URL and waits.
 PARENT = """
 import asyncio, sys
 from pathlib import Path
@@ -39,6 +40,7 @@ asyncio.run(serve())
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
+    """Create an empty data directory."""
     folder = data_directories.create_empty()
     yield folder
     shutil.rmtree(folder)
@@ -46,6 +48,7 @@ def data_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def cluster_dir() -> Iterator[Path]:
+    """Create a data directory with the cluster of an earlier start."""
     folder = data_directories.create_with_cluster()
     yield folder
     shutil.rmtree(folder)
@@ -53,6 +56,7 @@ def cluster_dir() -> Iterator[Path]:
 
 @asynccontextmanager
 async def running(data_dir: Path) -> AsyncIterator[str]:
+    """Run the server of a data directory, and yield its URL."""
     embedded = EmbeddedPostgres(data_dir)
     try:
         yield await embedded.start()
@@ -61,6 +65,7 @@ async def running(data_dir: Path) -> AsyncIterator[str]:
 
 
 async def fetch_value(url: str, query: str) -> object:
+    """Execute a statement on a connection of its own, and return the first value of its first row."""
     connection = await asyncpg.connect(url)
     try:
         return await connection.fetchval(query)
@@ -69,10 +74,12 @@ async def fetch_value(url: str, query: str) -> object:
 
 
 def server_pid(data: Path) -> int:
+    """Return the id of the server's process, which is the first line of its PID file."""
     return int((data / "postmaster.pid").read_text().split()[0])
 
 
 def is_missing(path: str) -> bool:
+    """Return whether a path does not exist."""
     return not Path(path).exists()
 
 
@@ -116,7 +123,7 @@ async def test_an_orphaned_server_is_stopped_first(cluster_dir: Path) -> None:
     abandoned = EmbeddedPostgres(cluster_dir)
     await fetch_value(await abandoned.start(), "create table kept as select 7 as x")
     orphan_pid = server_pid(cluster_dir / "postgres")
-    abandoned._exit_stack.close()
+    abandoned._exit_stack.close()  # releases the lock of the folder, as the end of the process does
     async with running(cluster_dir) as url:
         assert await fetch_value(url, "select x from kept") == 7
         wait_for_end(orphan_pid)
@@ -127,10 +134,11 @@ async def test_a_start_waits_for_a_previous_server(cluster_dir: Path, monkeypatc
     """A start during the shutdown of a killed run's server retries until that server has ended."""
     abandoned = EmbeddedPostgres(cluster_dir)
     await abandoned.start()
-    abandoned._exit_stack.close()
+    abandoned._exit_stack.close()  # releases the lock of the folder, as the end of the process does
     start_once, tries = EmbeddedPostgres._start_once, []
 
     async def end_the_previous_after_one_try(self: EmbeddedPostgres, *arguments: Any) -> bool:
+        """Try to start, record whether this succeeded, and stop the previous server."""
         tries.append(await start_once(self, *arguments))
         await abandoned.stop()
         return tries[-1]
@@ -206,6 +214,7 @@ def test_a_cluster_of_another_user_is_refused(data_dir: Path) -> None:
 
 
 def _as_current(data_dir: Path) -> placement.Placement:
+    """Return a placement that root would not choose: in the data directory itself, run by the current user."""
     return placement.Placement(data_dir, data_dir, child.current_account(), "18.6")
 
 
@@ -219,7 +228,7 @@ async def test_a_closed_folder_keeps_its_permissions(data_dir: Path) -> None:
     closed_folder.mkdir(mode=0o700)
     data_folder = closed_folder / "data"
     try:
-        for _ in range(2):
+        for _ in range(2):  # a first start, and one that finds the cluster
             async with running(data_folder) as url:
                 assert await fetch_value(url, "select 1") == 1
         assert closed_folder.stat().st_mode & 0o777 == 0o700

@@ -23,6 +23,7 @@ _INSERT = """insert into resource (uid, api_group, resource, namespace, name, re
 
 
 async def insert_dashboard(database: Database, name: str) -> None:
+    """Insert a dashboard, which adds a change to the stream of objects."""
     async with database.connection() as connection:
         await connection.execute(_INSERT, DASHBOARD.group, DASHBOARD.plural, name)
 
@@ -39,6 +40,7 @@ async def next_names(cursor: Cursor) -> list[str]:
 
 
 async def watch_from_head(database: Database, feed: Feed) -> Cursor:
+    """Watch dashboards from the newest committed change on."""
     cursor = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
     async with database.connection() as connection:
         cursor.start(await changes.visible_version(connection, StreamName.OBJECTS, "default"), None)
@@ -78,6 +80,7 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
     list_since = changes.list_since
 
     async def fail_once(connection: Connection, stream_name: StreamName, earlier: Snapshot, *, page: int) -> AsyncIterator[Change]:
+        """Yield changes, but the first time fail after the first one."""
         async for change in list_since(connection, stream_name, earlier, page=page):
             yield change
             if not failed.is_set():
@@ -103,6 +106,7 @@ async def test_a_watcher_that_joins_after_a_read_misses_nothing(database: Databa
     advance, has_begun, may_end, has_ended = ChangeStream.advance, asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def slow_advance(stream: ChangeStream) -> set[str] | None:
+        """Read changes when the test permits it."""
         has_begun.set()
         await may_end.wait()
         changed_namespaces = await advance(stream)

@@ -14,6 +14,7 @@ ACTOR = Actor(uid="user:1", login="admin", org_id=1, address="", request_id="r",
 
 
 def new_evaluation(name: str, namespace: str = "default") -> NewJob:
+    """Return an evaluation to submit."""
     return NewJob(name, namespace, '{"panel":{}}', None, "evaluate", {}, "2026-01-01T00:00:00Z", None, None, "evaluate")
 
 
@@ -32,6 +33,7 @@ async def submit_during_commit(database: Database, store: EvaluationSubmissions,
 
 
 def _outcome(result: object) -> object:
+    """Return the name of the stored evaluation, or the type of the error."""
     if isinstance(result, BaseException):
         return type(result)
     assert isinstance(result, tuple)
@@ -54,6 +56,7 @@ async def test_each_evaluation_of_a_group_has_its_own_outcome(database: Database
         (new_evaluation("fifth"), "7"),
         (new_evaluation("other", "org-2"), "8"),
     )
+    # The third repeats a name, the fourth a message id, and the fifth of "default" is over its limit of four.
     expected = ["first", "second", AlreadyExists, AcceptedConcurrently, "third", "fourth", Forbidden, "other"]
     assert outcomes == expected
     async with database.connection() as connection:

@@ -19,11 +19,12 @@ from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 IMMEDIATELY = timedelta(0)
 
-
+#: Makes the given share of the changes in the feed two hours old.
 AGE_CHANGES = """
 update change set changed_at = now() - interval '2 hours'
 where resource_version <= (select percentile_disc($1) within group (order by resource_version) from change)"""
 
+#: The generations without a body among those in use: those of changes in the feed, and the newest two of each stored and deleted object.
 WITHOUT_BODY = """
 with referenced as (
     select uid, generation from change where feed = 1
@@ -77,6 +78,7 @@ async def delete_old_generations(
 
 
 async def generations(connection: Connection, uid: uuid.UUID) -> list[int]:
+    """Return the stored generations of an object, newest first."""
     return [version.generation for version in await histories.versions(connection, uid, limit=100)]
 
 
@@ -255,6 +257,7 @@ async def test_housekeeping_follows_the_settings(database: Database) -> None:
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await connection.execute("update trash set deleted_at = now() - interval '2 days'")
+    # The second round keeps both versions: it trims no changes, and only histories of objects with trimmed changes are examined.
     for versions, days, remaining in ((2, 3, ([3, 2], 1)), (1, 1, ([3, 2], 0))):
         hour = timedelta(hours=1)
         await Cleaner(database, history=1, versions=versions, results=hour, changes=hour, trash=timedelta(days=days)).clean()

@@ -30,10 +30,12 @@ class ManualClock(Clock):
         self.elapsed = timedelta()
 
     def seconds(self) -> float:
+        """Return the start and the elapsed time."""
         return (START + self.elapsed).timestamp()
 
 
 async def fetch_values(database: Database, statement: str, *arguments: Any) -> list[Any]:
+    """Execute a statement and return the first column of its rows."""
     async with database.connection() as connection:
         return [row[0] for row in await connection.fetch(statement, *arguments)]
 
@@ -66,6 +68,7 @@ async def test_times_of_last_use_are_written_in_batches(credential_rows: Databas
         last_used.record(caller)
     assert await fetch_values(credential_rows, SELECT_LAST_USED) == [None, None, None]
     await last_used.flush()
+    # The last of the five uses by each caller: the token's fourth second, the key's third, and the user's fifth.
     assert await fetch_values(credential_rows, SELECT_LAST_USED) == [START + timedelta(seconds=4), START + timedelta(seconds=3), None]
     assert await fetch_values(credential_rows, SELECT_LAST_SEEN) == [START + timedelta(seconds=5), None]
 
@@ -84,9 +87,10 @@ async def test_a_batch_sends_no_notification_and_keeps_newer_times(credential_ro
         await is_listening.wait()
         await fetch_values(credential_rows, "delete from api_key where id = 2")
         await late.flush()
+        # The transactions that wrote the rows: an update with equal values would change them.
         before = await fetch_values(credential_rows, "select xmin::text from api_key order by id")
         await early.flush()
-        await early.flush()
+        await early.flush()  # an empty batch
         assert await fetch_values(credential_rows, "select xmin::text from api_key order by id") == before
         await fetch_values(credential_rows, "select pg_notify('identity', 'end')")
         async with asyncio.timeout(10):
@@ -129,6 +133,7 @@ async def test_a_failed_batch_is_repeated(credential_rows: Database, monkeypatch
 
 
 def days_ago(days: float) -> int:
+    """Return a time before the start in seconds since 1970."""
     return int((START - timedelta(days=days)).timestamp())
 
 
@@ -143,6 +148,7 @@ async def test_long_expired_tokens_are_deleted(credential_rows: Database) -> Non
 
 
 async def add_events(database: Database, *days: float) -> None:
+    """Insert an audit event of each age in days."""
     for age in days:
         await fetch_values(
             database,
@@ -204,7 +210,7 @@ async def test_refusals_are_recorded_in_batches(credential_rows: Database, monke
             await refusals.flush()
     assert await fetch_values(credential_rows, "select count(*) from audit_event") == [0]
     await refusals.flush()
-    await refusals.flush()
+    await refusals.flush()  # an empty batch
     recorded = await fetch_values(
         credential_rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id"
     )

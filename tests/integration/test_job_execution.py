@@ -41,6 +41,7 @@ class ScriptedRunner:
         self.work = work
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        """Call the function."""
         return await self.work(job, execution)
 
 
@@ -57,6 +58,7 @@ class WorkerUnderTest:
         )
 
     async def submit(self, name: str, *, action: str = "sync", group: str | None = "r") -> uuid.UUID:
+        """Submit a job of a concurrency group, publish its wake-up and return its uid."""
         spec = f'{{"action":"{action}","repository":"r"}}'
         new_job = NewJob(name, "default", spec, "r", action, {}, CREATED, name, group, f"work.{action}")
         async with self.database.connection() as connection:
@@ -65,6 +67,7 @@ class WorkerUnderTest:
         return submitted.jobs[0].uid
 
     async def find(self, uid: uuid.UUID) -> StoredJob:
+        """Return a stored job."""
         async with self.database.connection() as connection:
             return (await jobs.get_many(connection, [uid]))[0]
 
@@ -81,6 +84,7 @@ class WorkerUnderTest:
 
 
 async def succeed(_job: StoredJob, execution: Execution) -> JobStatus:
+    """End the job with success and without changes."""
     return execution.final_status(JobProgress())
 
 
@@ -238,6 +242,7 @@ async def test_a_failed_recovery_does_not_stop_the_others(
     original = claims.requeue_expired
 
     async def requeue_unless_stuck(connection: Connection, job: StoredJob) -> bool:
+        """Requeue any job but the one that cannot be recovered."""
         if job.uid == stuck:
             raise Unavailable("a statement took too long")
         return await original(connection, job)
@@ -262,6 +267,7 @@ async def test_a_lease_renewed_during_the_recovery_is_kept(
     original = claims.list_with_expired_lease
 
     async def list_then_renew(connection: Connection, *, limit: int) -> Sequence[StoredJob]:
+        """List the expired leases, and renew them afterwards."""
         expired = await original(connection, limit=limit)
         await connection.execute("update job_lease set expires_at = now() + interval '1 minute'")
         return expired
@@ -282,6 +288,7 @@ async def test_an_expired_job_runs_although_an_equal_one_is_pending(database: Da
     recovery = JobRecovery(database, worker.wakeups, Clock(), max_attempts=5)
 
     async def submit(name: str) -> uuid.UUID:
+        """Submit a job that is merged with an equal pending one, without a wake-up."""
         new_job = NewJob(name, "default", "{}", "r", "sync", {}, CREATED, "same", "r", "work.sync")
         async with database.connection() as connection:
             return (await jobs.submit(connection, JOB, [new_job], submitted_by={})).jobs[0].uid
@@ -371,10 +378,12 @@ async def test_a_wakeup_during_a_search_wakes_another(database: Database, broker
     has_searched = False
 
     async def claim(*arguments: Any, **options: Any) -> Sequence[StoredJob]:
+        """Claim jobs. After the first claim, which gets none, submit some and wait until the worker has received a wake-up."""
         nonlocal has_searched
         claimed = await original(*arguments, **options)
         if not has_searched:
             has_searched = True
+            # Twice as many jobs as the worker has slots.
             new_jobs = [
                 NewJob(f"job-{index}", "default", "{}", "r", "sync", {}, CREATED, None, str(index), "work.sync") for index in range(8)
             ]
@@ -411,6 +420,7 @@ async def test_the_repositorys_status_follows_its_sync(database: Database, broke
         raise AssertionError
 
     async def sync_status() -> tuple[str, str | None]:
+        """Return the state and the job in the repository's status of syncs."""
         async with database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, "default", "r")
         sync = orjson.loads(stored.status or "{}")["sync"]

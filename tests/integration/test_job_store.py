@@ -24,27 +24,32 @@ SUCCESS = b'{"state":"success"}'
 def new_job(
     suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", group: str | None = "r", action: str = "sync"
 ) -> NewJob:
+    """Return a sync of the repository ``r``. Pending jobs with the same ``key`` are merged; jobs of a ``group`` run in sequence."""
     spec = f'{{"action":"sync","repository":"r","sync":{{"incremental":{str(incremental).lower()}}}}}'
     labels = {"repository": "r"}
     return NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, group, "work.sync")
 
 
 async def submit_jobs(database: Database, *requested_jobs: NewJob) -> jobs.SubmissionResult:
+    """Submit jobs in one transaction."""
     async with database.connection() as connection:
         return await jobs.submit(connection, JOB, requested_jobs, submitted_by={"uid": "user:1"}, trace="t")
 
 
 async def claim_jobs(database: Database, owner: uuid.UUID, lease: timedelta = LEASE, *, limit: int = 1) -> Sequence[StoredJob]:
+    """Claim up to ``limit`` jobs and return them."""
     async with database.connection() as connection:
         return await claims.claim(connection, "work", limit=limit, owner=owner, lease=lease, status=WORKING)
 
 
 async def finish(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> bool:
+    """Finish a job with success, and return whether the owner still had its lease."""
     async with database.transaction() as connection:
         return await claims.finish(connection, [FinalState(uid, owner, "success", SUCCESS)]) == {uid}
 
 
 async def state_of_job(database: Database, uid: uuid.UUID) -> str:
+    """Return the state of a job."""
     async with database.connection() as connection:
         return (await jobs.get_many(connection, [uid]))[0].state
 
@@ -128,7 +133,7 @@ async def test_a_renewed_lease_records_no_change(database: Database) -> None:
         before = await connection.fetchval("select count(*) from change")
         await claims.renew(connection, uid, owner=owner, lease=LEASE)
         assert before == await connection.fetchval("select count(*) from change")
-    assert before == 2
+    assert before == 2  # the submission and the claim
 
 
 async def test_an_expired_job_is_pending_again(database: Database) -> None:
@@ -216,6 +221,7 @@ async def test_the_newest_ended_jobs_are_kept(database: Database) -> None:
         uids.append(uid)
     waiting = (await submit_jobs(database, new_job("waiting"))).jobs[0].uid
     async with database.transaction() as connection:
+        # The two oldest of the four syncs.
         assert await jobs.trim(connection, keep=2, orphan_retention=timedelta(days=1), limit=100) == 2
         remaining = await jobs.get_many(connection, [*uids, waiting])
     assert [uids[0], *uids[3:], waiting] == [job.uid for job in remaining]

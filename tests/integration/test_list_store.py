@@ -25,6 +25,7 @@ NAMES = ["a", "B", "c-1", "c.2", "Z", "ä"]
 
 
 async def put_dashboard(connection: Connection, name: str, title: str = "T", *, folder: str = "", **labels: str) -> None:
+    """Create or update a dashboard."""
     annotations = {"grafana.app/folder": folder} if folder else {}
     spec = orjson.dumps({"title": title}).decode()
     write = Write(DASHBOARD, name, spec, "v2alpha1", extract=Extract(title), labels=labels, annotations=annotations)
@@ -33,12 +34,14 @@ async def put_dashboard(connection: Connection, name: str, title: str = "T", *, 
 
 
 async def write(connection: Connection, statement: str, *values: Any) -> None:
+    """Execute a statement with the lock of the default namespace."""
     async with connection.transaction():
         await resources.lock(connection, "default")
         await connection.execute(statement, *values)
 
 
 async def remove(connection: Connection, name: str) -> None:
+    """Delete a dashboard."""
     await write(connection, "delete from resource where resource = 'dashboards' and name = $1", name)
 
 
@@ -55,9 +58,11 @@ async def list_objects(connection: Connection, **options: Any) -> list[StoredObj
 
 
 async def listed_names(connection: Connection, **options: Any) -> set[str]:
+    """Return the names of all objects, listed with the options of ``list_objects``."""
     return {item.name for item in await list_objects(connection, **options)}
 
 
+#: A write to a dashboard, or the reading of the next page.
 _STEPS = st.one_of(
     st.tuples(st.just("put"), st.sampled_from(NAMES), st.sampled_from(["T", "U"]), st.sampled_from(["", "f"]), st.sampled_from(["", "x"])),
     st.tuples(st.just("remove"), st.sampled_from(NAMES)),
@@ -76,6 +81,7 @@ def test_pages_show_one_version(database_url: str, before: list[tuple[str, ...]]
 
 
 async def _check_pages(url: str, before: list[tuple[str, ...]], between: list[tuple[str, ...]], limit: int) -> None:
+    """Perform the first steps, begin a list, and read its pages between the other steps; roll everything back."""
     database = await Database.open(url, application_name="walk", max_size=1)
     try:
         async with database.connection() as connection:
@@ -86,6 +92,7 @@ async def _check_pages(url: str, before: list[tuple[str, ...]], between: list[tu
             version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
             objects: list[StoredObject] = []
             after: str | None = ""
+            # The reads at the end suffice for a list of all names in pages of one, and an empty page.
             for step in (*between, *[("read",)] * (len(NAMES) + 1)):
                 if step[0] != "read":
                     await _perform(connection, step)
@@ -103,6 +110,7 @@ async def _check_pages(url: str, before: list[tuple[str, ...]], between: list[tu
 
 
 async def _perform(connection: Connection, step: tuple[str, ...]) -> None:
+    """Perform a write; a step that reads does nothing here."""
     match step:
         case ("put", name, title, folder, label):
             await put_dashboard(connection, name, title, folder=folder, **({"label": label} if label else {}))
@@ -113,6 +121,7 @@ async def _perform(connection: Connection, step: tuple[str, ...]) -> None:
 
 
 def _summary(item: StoredObject) -> tuple[Any, ...]:
+    """Return the fields that ``_replay_changes`` returns, in the same order."""
     return (item.name, item.uid, item.resource_version, item.generation, item.metadata, item.spec, item.status, item.title, item.folder)
 
 
@@ -133,6 +142,7 @@ async def _replay_changes(connection: Connection, version: int) -> list[tuple[An
 
 @pytest.fixture
 async def connection(database: Database) -> Any:
+    """Provide one connection for the whole test."""
     async with database.connection() as connection:
         yield connection
 
@@ -208,7 +218,7 @@ async def test_names_and_numbers_find_one_object(connection: Connection) -> None
         await put_dashboard(connection, name)
     number = (await list_objects(connection, name="b"))[0].number
     version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
-    for _ in range(2):
+    for _ in range(2):  # before and after the deletion
         assert await listed_names(connection, at=version, name="b") == {"b"}
         assert await listed_names(connection, at=version, numeric_id=number) == {"b"}
         assert await listed_names(connection, at=version, excluded_names=["b", "x"]) == {"a", "c"}
@@ -224,7 +234,7 @@ async def test_a_scope_limits_a_list(connection: Connection) -> None:
     await put_dashboard(connection, "c")
     await put_dashboard(connection, "d")
     version = await changes.visible_version(connection, StreamName.OBJECTS, "default")
-    for _ in range(2):
+    for _ in range(2):  # before and after the dashboards are moved
         assert await listed_names(connection, at=version, scope=NOTHING) == set()
         assert await listed_names(connection, at=version, scope=ObjectScope(folders=["f", "x"])) == {"a"}
         assert await listed_names(connection, at=version, scope=ObjectScope(includes_root=True)) == {"c", "d"}

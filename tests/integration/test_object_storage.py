@@ -13,11 +13,13 @@ from dashwright.common.storage_location import StorageLocation
 
 
 def bucket_at(endpoint: str, *, bucket: str = BUCKET) -> StorageLocation:
+    """Return the location of a bucket of the server."""
     return StorageLocation(None, bucket, "a/prefix", endpoint, "us-east-1", SecretStr(ACCESS_KEY), SecretStr(SECRET_KEY))
 
 
 @pytest.fixture(params=["directory", "bucket"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ObjectStorage]:
+    """Provide an empty storage of each type."""
     if request.param == "directory":
         yield ObjectStorage.at(StorageLocation(tmp_path / "new" / "directory"))
     else:
@@ -26,20 +28,23 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ObjectSt
 
 
 async def write_object(storage: ObjectStorage, path: str, *chunks: bytes) -> None:
+    """Write an object in chunks."""
     async with storage.writer(path) as writer:
         for chunk in chunks:
             await writer.write(chunk)
 
 
 async def write_partly(storage: ObjectStorage, path: str) -> None:
+    """Write the beginning of an object, and raise an error."""
     async with storage.writer(path) as writer:
-        await writer.write(bytes(7 << 20))
+        await writer.write(bytes(7 << 20))  # more than the first part of an upload to a bucket
         raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("size", [10, 2 * READ_BYTES + 1, 13 << 20], ids=["small", "several reads", "several parts"])
 async def test_an_object_is_read_as_it_was_written(storage: ObjectStorage, size: int) -> None:
     """Objects of any size are written in chunks and read in ranges."""
+    # A pattern whose length is not a power of two, so that exchanged chunks differ.
     data = bytes(number % 251 for number in range(1000)) * (size // 1000 + 1)
     data = data[:size]
     await write_object(storage, "b/1", *(data[start : start + (1 << 20)] for start in range(0, size, 1 << 20)))
@@ -65,7 +70,7 @@ async def test_objects_are_deleted_by_path_and_prefix(storage: ObjectStorage) ->
     await storage.delete("b/1", "b/9")
     assert await storage.list_paths("b/") == ["b/2"]
     await storage.delete_all("b/")
-    await storage.delete_all("b/")
+    await storage.delete_all("b/")  # without any object
     assert await storage.list_paths("b/") == []
     assert await storage.list_paths("bc/") == ["bc/1"]
 

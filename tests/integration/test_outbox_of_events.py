@@ -14,6 +14,7 @@ from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, Re
 from dashwright.common.stores import jobs, resources, sync_status
 from dashwright.common.stores.job_records import StoredJob, new_job
 
+#: A repository with two receivers, of which ``pager`` wants no events of syncs.
 SPEC = (
     '{"title":"R","workflows":[],"type":"githost","githost":{"url":"https://git.example/r"},"sync":{"enabled":true,"target":"folder"},'
     '"notifications":[{"name":"chat","url":"https://chat.example/hook"},{"name":"pager","url":"https://p.example/","events":["health"]}]}'
@@ -35,14 +36,16 @@ async def submit_sync(connection: Connection) -> StoredJob:
 
 
 async def stored_events(connection: Connection) -> list[Any]:
+    """Return the type of receiver, the target and the host of each stored event."""
     rows = await connection.fetch("select receiver, target, host from notification order by receiver")
     return [tuple(row) for row in rows]
 
 
 async def update_and_die(database: Database, job: StoredJob) -> None:
+    """Record the success of a sync, and end the process before the commit."""
     async with database.transaction() as connection:
         await sync_status.update(connection, job, SUCCESS_STATUS)
-        assert len(await stored_events(connection)) == 2
+        assert len(await stored_events(connection)) == 2  # for the exchange and for "chat"
         raise WorkerDied
 
 

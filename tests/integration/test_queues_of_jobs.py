@@ -17,10 +17,12 @@ ROUNDS: Final = 12
 
 
 def new_job(name: str, namespace: str, group: str) -> NewJob:
+    """Return a job of a concurrency group, which has a queue of its own."""
     return NewJob(name, namespace, "{}", group, "sync", {}, "2026-01-01T00:00:00Z", None, group, "work.sync")
 
 
 async def submit_jobs(database: Database, *requested_jobs: NewJob) -> None:
+    """Submit jobs in one transaction."""
     async with database.transaction() as connection:
         await jobs.submit(connection, JOB, requested_jobs, submitted_by={})
 
@@ -36,6 +38,7 @@ async def run_next(database: Database) -> int:
 
 
 async def delete_empty(database: Database, limit: int = 100) -> int:
+    """Delete empty queues in one transaction, and return their number."""
     async with database.transaction() as connection:
         return await job_queues.delete_empty(connection, limit=limit)
 
@@ -144,6 +147,7 @@ async def test_counters_are_right_with_concurrent_writers_and_deletions(database
     is_submitting = True
 
     async def submit_and_work(namespace: str) -> int:
+        """Submit two jobs in each round, and return how many jobs of any organization were finished."""
         finished = 0
         for number in range(ROUNDS):
             await submit_jobs(database, *(new_job(f"{number}-{group}", namespace, group) for group in "ab"))
@@ -151,6 +155,7 @@ async def test_counters_are_right_with_concurrent_writers_and_deletions(database
         return finished
 
     async def delete() -> int:
+        """Delete empty queues as long as jobs are submitted, and return their number."""
         deleted = 0
         while is_submitting:
             deleted += await delete_empty(database)

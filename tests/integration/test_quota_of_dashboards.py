@@ -54,6 +54,7 @@ async def limited_organization(database: Database) -> Database:
 
 
 def writer_of(database: Database, rules: QuotaRules = NO_RULES) -> Writer:
+    """Return the writer of the resource API, which may read repositories below ``/srv``."""
     broker, clock = MemoryBroker(), Clock()
     rpc = RpcClient(broker, SIGNER)
     edits = Edits(database, RepositoryClient(database, broker, rpc, RepositoryHealthClient(broker, rpc, clock)), clock)
@@ -62,6 +63,7 @@ def writer_of(database: Database, rules: QuotaRules = NO_RULES) -> Writer:
 
 
 def admin_of(namespace: str) -> WriteContext:
+    """Return the context of a write by an admin of a namespace."""
     org_id = org_of(namespace)
     assert org_id is not None
     return WriteContext(Identity("user:1", "admin", org_id, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ADMIN)
@@ -70,6 +72,7 @@ def admin_of(namespace: str) -> WriteContext:
 async def create_object(
     database: Database, name: str, kind: Kind = DASHBOARD, namespace: str = "default", rules: QuotaRules = NO_RULES
 ) -> None:
+    """Create an object of any kind through the resource API."""
     spec: dict[str, object] = {"title": name}
     if kind is REPOSITORY:
         spec |= {"workflows": [], "type": "local", "local": {"path": "/srv/r"}, "sync": {"enabled": True, "target": "folder"}}
@@ -110,6 +113,7 @@ async def run_sync(
 
 
 async def stored_names(database: Database, namespace: str = "default") -> set[str]:
+    """Return the names of the stored dashboards."""
     async with database.connection() as connection:
         rows = await connection.fetch("select name from resource where resource = 'dashboards' and namespace = $1", namespace)
     return {row["name"] for row in rows}
@@ -219,6 +223,7 @@ async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited_organ
     other = await Database.open(database_url, application_name="other", max_size=5)
 
     async def create_one(number: int) -> int:
+        """Create a dashboard through the API, or with every fifth number two by a sync; return how many were created."""
         database = (limited_organization, other)[number % 2]
         try:
             if number % 5 == 0:
@@ -241,6 +246,7 @@ async def test_setting_the_limit_waits_for_running_creators(limited_organization
     async with limited_organization.transaction() as connection:
         await resources.lock(connection, "default")
         limit_change = asyncio.create_task(forbid_dashboards(limited_organization))
+        # Whether a transaction waits for the lock of a namespace's objects.
         is_waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 11 and not granted)"
         while not await connection.fetchval(is_waiting):
             assert not limit_change.done()
@@ -250,6 +256,7 @@ async def test_setting_the_limit_waits_for_running_creators(limited_organization
 
 
 async def forbid_dashboards(database: Database) -> None:
+    """Set the limit of organization 1 to 0."""
     async with database.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=0)
 

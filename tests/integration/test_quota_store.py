@@ -31,6 +31,7 @@ async def orgs(database: Database) -> Database:
 
 
 async def use_by_target(database: Database, org_id: int, rules: QuotaRules = NO_RULES) -> dict[str, tuple[int, int]]:
+    """Return the limit and the use of each target of an organization."""
     async with database.connection() as connection:
         quota_list = await quotas.list_for_org(connection, rules, org_id)
     assert quota_list is not None
@@ -38,21 +39,25 @@ async def use_by_target(database: Database, org_id: int, rules: QuotaRules = NO_
 
 
 async def set_limit(database: Database, target: str, number: int, *, org_id: int = 0, user_id: int = 0) -> None:
+    """Set a limit of an organization or of a user; the id of the other one is 0."""
     async with database.transaction() as connection:
         await quotas.set_limit(connection, org_id=org_id, user_id=user_id, target=target, limit=number)
 
 
 async def add_key(connection: Connection, name: str, org_id: int = 1) -> None:
+    """Insert an API key without a check of the limit."""
     await connection.execute("insert into api_key (org_id, name, key, role) values ($1, $2, $2, 'Viewer')", org_id, name)
 
 
 async def create_key(database: Database, name: str, rules: QuotaRules = NO_RULES, org_id: int = 1) -> None:
+    """Create an API key if the limits permit it."""
     async with database.transaction() as connection:
         await quotas.reserve(connection, rules, Claim(Scope.ORG, org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key"))
         await add_key(connection, name, org_id)
 
 
 async def count_quota_locks(connection: Connection) -> int:
+    """Count the locks of quotas that the transaction holds; their class is 3."""
     count: int = await connection.fetchval(
         "select count(*) from pg_locks where locktype = 'advisory' and classid = 3 and pid = pg_backend_pid()"
     )
@@ -242,8 +247,10 @@ async def test_concurrent_creators_never_exceed_the_limit(
     other = await Database.open(database_url, application_name="other", max_size=5)
 
     async def create_one(number: int) -> bool:
+        """Create a row unless the limit is reached, and return whether it was created."""
         try:
             async with (orgs, other)[number % 2].transaction() as connection:
+                # Some creators claim in the opposite order, which could deadlock.
                 await quotas.reserve(connection, rules, *(claims if number % 3 else reversed(claims)))
                 await create(connection, number)
         except QuotaReached:
@@ -274,6 +281,7 @@ async def test_a_new_limit_applies_to_the_next_creator(orgs: Database) -> None:
 
 
 _PERSON = 'insert into "user" (login, email, org_id) values ($$n{n}$$, $$n{n}$$, 1) on conflict do nothing'
+#: Statements that create or delete rows; ``n`` chooses names and ids.
 _STEPS = {
     "user": _PERSON,
     "account": _PERSON.replace("org_id)", "org_id, is_service_account)").replace(", 1)", ", 1, true)"),
@@ -299,6 +307,7 @@ def test_use_equals_a_recount(database_url: str, steps: list[tuple[str, int]]) -
 
 
 async def _check_use(url: str, steps: list[tuple[str, int]]) -> None:
+    """Execute the steps, compare the reported uses with counts in Python, and roll everything back."""
     database = await Database.open(url, application_name="walk", max_size=2)
     try:
         async with database.connection() as connection:

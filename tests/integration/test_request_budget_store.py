@@ -24,6 +24,7 @@ async def take_requests(
     host: str = HOST,
     namespace: str = NAMESPACE,
 ) -> Wait | None:
+    """Charge requests to a budget; return ``None`` if they may be sent now, or the wait until a later attempt."""
     async with database.connection() as connection:
         return await git_hosts.charge(
             connection, host, namespace, requests, limit=limit, min_available=requests if min_available is None else min_available
@@ -31,6 +32,7 @@ async def take_requests(
 
 
 async def pause_host(database: Database, retry_after: float | None = None, *, namespace: str = NAMESPACE) -> float:
+    """Record a refusal by the host, which may request a pause; return the seconds of the pause."""
     async with database.connection() as connection:
         return await git_hosts.pause(connection, HOST, namespace, None if retry_after is None else timedelta(seconds=retry_after))
 
@@ -72,6 +74,7 @@ async def test_an_organization_leaves_a_share_to_others(database: Database) -> N
     """A busy organization leaves requests to others, which need not wait. Over time, it can use all that are refilled."""
 
     async def take_all(namespace: str) -> int:
+        """Take single requests until one must wait, and return their number."""
         count = 0
         while await take_requests(database, namespace=namespace) is None:
             count += 1
@@ -79,9 +82,9 @@ async def test_an_organization_leaves_a_share_to_others(database: Database) -> N
 
     # An organization leaves an eighth of its requests of the last minute: of 60, after 53 an eighth remains.
     assert await take_all("greedy") == pytest.approx(53, abs=2)
-    assert await take_all("other") == pytest.approx(6, abs=2)
+    assert await take_all("other") == pytest.approx(6, abs=2)  # of the remaining seven requests
     in_ten_minutes = 0
-    for _ in range(100):
+    for _ in range(100):  # steps of six seconds
         await pass_time(database, 6)
         in_ten_minutes += await take_all("greedy")
     assert in_ten_minutes == pytest.approx(600, rel=0.05)
@@ -143,6 +146,7 @@ async def test_unused_hosts_are_deleted(database: Database) -> None:
     """Rows of unused hosts are deleted, except for those of paused hosts."""
 
     async def known_hosts(table: str) -> Sequence[str]:
+        """Delete the hosts that have not been used for an hour, and return those in a table."""
         async with database.connection() as connection:
             await git_hosts.delete_unused(connection, older_than=timedelta(hours=1))
             return [row["host"] for row in await connection.fetch(f"select host from {table}")]

@@ -19,6 +19,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def dashboard(name: str, title: str = "T", **annotations: str) -> resources.Write:
+    """Return the write of a dashboard, with annotations whose keys get the prefix ``grafana.app/``."""
     prefixed_annotations = {f"grafana.app/{key}": text for key, text in annotations.items()}
     return resources.Write(
         DASHBOARD, name, orjson.dumps({"title": title}).decode(), "v2alpha1", extract=Extract(title), annotations=prefixed_annotations
@@ -26,6 +27,7 @@ def dashboard(name: str, title: str = "T", **annotations: str) -> resources.Writ
 
 
 async def write_objects(database: Database, *writes: resources.Write, actor: str = "user:1") -> int:
+    """Write objects like a sync, in one statement; return how many were changed."""
     async with database.transaction() as connection:
         staging = resources.StagedWrites(connection)
         await staging.create_table()
@@ -35,6 +37,7 @@ async def write_objects(database: Database, *writes: resources.Write, actor: str
 
 
 async def read_dashboard(database: Database, name: str) -> dict[str, Any]:
+    """Return a dashboard as the API encodes it."""
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", name)
     decoded: dict[str, Any] = orjson.loads(stored.encode("v2alpha1"))
@@ -42,6 +45,7 @@ async def read_dashboard(database: Database, name: str) -> dict[str, Any]:
 
 
 async def feed(connection: Connection) -> list[tuple[str, str, int]]:
+    """Return the name, type and generation of all changes, oldest first."""
     rows = await connection.fetch("select name, type, generation from change order by resource_version")
     return [(row["name"], row["type"], row["generation"]) for row in rows]
 
@@ -144,7 +148,7 @@ async def test_a_status_write_is_a_change_without_generation(database: Database)
         status.observed_generation = stored.generation
 
     await write_objects(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", extract=Extract("R")))
-    for _ in range(2):
+    for _ in range(2):  # a new status, and the same one again
         async with database.transaction() as connection:
             await resources.update_status(connection, REPOSITORY, "default", "r", RepositoryStatus, succeed)
     async with database.connection() as connection:
@@ -171,10 +175,12 @@ async def test_versions_become_visible_in_order(database: Database) -> None:
     done = asyncio.Event()
 
     async def write(writer: int) -> None:
+        """Write dashboards of the writer's own, and others that all writers write."""
         for index in range(15):
             await write_objects(database, dashboard(f"w{writer}-{index}"), dashboard(f"shared-{index}", f"{writer}"))
 
     async def follow() -> None:
+        """Record all versions above the last recorded one, until a read that began after all writes."""
         position = 0
         while True:
             is_last_read = done.is_set()
@@ -248,6 +254,7 @@ async def test_a_large_sync_is_fast_after_a_single_change(database: Database) ->
     await write_objects(database, *dashboards)
     async with database.transaction() as connection:
         await connection.execute("set local statement_timeout = '20s'")
+        # So many single changes that PostgreSQL caches a plan.
         for index in range(10):
             await connection.execute("update resource set status = $1 where name = 'd1'", f"{index}")
         await connection.execute("update resource set status = 'all'")

@@ -18,6 +18,7 @@ from dashwright.common.stores.job_records import NewJob, new_job
 
 @pytest.fixture
 async def uid(database: Database) -> uuid.UUID:
+    """Create the repository ``r`` and return its uid."""
     return await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 
@@ -122,5 +123,6 @@ async def test_a_rollback_is_a_separate_job(database: Database, uid: uuid.UUID) 
 
 
 def sync_job(uid: uuid.UUID, ref: str | None = None) -> NewJob:
+    """Return a sync, or with ``ref`` the rollback to a commit."""
     spec = JobSpec(action=Action.SYNC, repository="r", sync=SyncJobOptions(ref=ref))
     return new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=NOW)

@@ -77,12 +77,14 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
     """A sync, a query with a secret, an evaluation, a picture, a new user and a removed repository all succeed."""
 
     async def call(method: str, path: str, **options: Any) -> Any:
+        """Send a request, which must succeed, and return the decoded JSON or the bytes of the response."""
         async with session.request(method, path, **options) as response:
             body = await response.read()
             assert response.status < 300, (path, body)
             return orjson.loads(body) if response.content_type == "application/json" else body
 
     async def wait_until(path: str, condition: Callable[[Any], bool]) -> Any:
+        """Poll a path until its body meets a condition, and return the body."""
         async with asyncio.timeout(60):
             while True:
                 polled_body = await call("GET", path)

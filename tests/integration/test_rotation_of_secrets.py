@@ -20,22 +20,23 @@ from dashwright.common.stores.notifications import Notification, Receiver
 from dashwright.standalone import resealing
 from dashwright.standalone.rotation import _rotate
 
-FORMER_CIPHER, NEXT_CIPHER, CIPHER_OF_LOST_KEY = (
-    SecretCipher.from_keys("the former key"),
-    SecretCipher.from_keys("the next key"),
-    SecretCipher.from_keys("a key that was lost"),
-)
+FORMER_CIPHER = SecretCipher.from_keys("the former key")
+NEXT_CIPHER = SecretCipher.from_keys("the next key")
+CIPHER_OF_LOST_KEY = SecretCipher.from_keys("a key that was lost")
 CIPHER_OF_BOTH_KEYS = SecretCipher.from_keys("the next key", "the former key")
-TOKEN, HOOK = token_owner("default", "r"), webhook_secret_owner("default", "r")
+#: The owners to which secrets of the repository ``r`` and of the batch ``b`` are bound.
+TOKEN = token_owner("default", "r")
+HOOK = webhook_secret_owner("default", "r")
 SIGNING_KEY = signing_key_owner("default", "r")
-#: A number that a conversion to a float would change.
-BIG_NUMBER = 2**60 + 1
 SSH_KEY = ssh_key_owner("default", "r")
 SIGNATURE = signing_secret_owner("default", "b")
 RECEIVERS = {name: receiver_secret_owner("default", "r", name) for name in ("chat", "pager")}
+#: A number that a conversion to a float would change.
+BIG_NUMBER = 2**60 + 1
 
 
 def seal(secret: str, binding: str) -> str:
+    """Seal a secret under the former key, as text."""
     return base64.b64encode(FORMER_CIPHER.encrypt(secret, binding)).decode()
 
 
@@ -107,6 +108,7 @@ async def open_all(connection: Connection, cipher: SecretCipher) -> list[str]:
     return sorted([*secrets, *record.secrets.values()])
 
 
+#: The secrets that ``store_secrets`` stores, in the order of ``open_all``.
 SECRETS = sorted(
     [
         *("token 1", "token 2", "key", "signing githost", "signing github", "signing git"),
@@ -169,6 +171,7 @@ async def test_the_command_uses_the_settings(database: Database, database_url: s
         await store_secrets(connection)
     settings = load(secret_key="the next key", secret_keys_accepted="another, the former key", database_url=SecretStr(database_url))
     counted = await _rotate(settings, batch=100, dry_run=False)
+    # Each of three generations of the repository has four secrets. A webhook's secret is in a status, and its token in two tables.
     assert {kind: counted[kind, "resealed"] for kind, outcome in counted if outcome == "resealed"} == {
         "data sources": 3,
         "repositories": 12,

@@ -29,6 +29,7 @@ def migrations(tmp_path: Path) -> Path:
 
 
 async def fetch_value(url: str, query: str) -> object:
+    """Execute a statement on a connection of its own, and return the first value of its first row."""
     connection = await asyncpg.connect(url)
     try:
         return await connection.fetchval(query)

@@ -26,6 +26,7 @@ from dashwright.expressions.sql.sandbox import ChildEnded, ChildResponse, ChildU
 from dashwright.expressions.sql.shared_tables import SharedMemory
 
 MEMORY = 64 * 1024 * 1024
+#: Longer than any test needs.
 LONG_SECONDS = 60.0
 LONG_STATEMENT = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
 TABLE = Relation(
@@ -54,6 +55,7 @@ def time_limit(seconds: float) -> Callable[[], RemainingSeconds]:
 
 
 def run_statement(sandbox: Sandbox, sql: str, *, seconds: float = LONG_SECONDS, **tables: Relation) -> ChildResponse:
+    """Send a statement directly to a child, without the check of its syntax."""
     request = {"sql": sql, "cells": 1000, "bytes": sandbox.settings.bytes}
     return sandbox.run(request, tables, time_limit(seconds)(), time_limit(seconds))
 
@@ -73,11 +75,12 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def processor_ticks(pid: int) -> int:
-    """Return the clock ticks of processor time that a process has used."""
+    """Return the clock ticks of processor time that a process has used in user mode, which is the 14th field of its ``stat``."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
 
 
 def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, even if its parent has not waited for it yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
@@ -86,6 +89,7 @@ def has_ended(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
+    """Provide a sandbox of one child with a macro, for all tests that leave it intact."""
     created = Sandbox(SandboxSettings(MEMORY, LONG_SECONDS, lambda: ("CREATE MACRO twice(x) AS 2 * x",)), 1)
     yield created
     created.stop()
@@ -263,6 +267,7 @@ def test_a_child_inherits_nothing(sandbox: Sandbox, monkeypatch: pytest.MonkeyPa
             assert sorted(name.partition(":")[0].partition(" ")[0] for name in opened) == ["/dev/null", "/memfd", "pipe", "pipe"]
             assert os.getsid(pid) == pid
             assert str(Path(f"/proc/{pid}/cwd").readlink()) == "/"
+            # The first column, of 26 characters, has the name, and the next two the soft and the hard limit.
             limits = {line[:26].strip(): line[26:].split()[:2] for line in Path(f"/proc/{pid}/limits").read_text().splitlines()[1:]}
             for name, maximum in {"file size": "0", "core file size": "0", "processes": "0", "open files": "64", "cpu time": "600"}.items():
                 assert limits[f"Max {name}"] == [maximum, maximum], name
@@ -348,6 +353,7 @@ def test_a_child_is_replaced_before_its_limit_of_processor_time() -> None:
     class ShortLivedSettings(SandboxSettings):
         cpu_seconds = 50
 
+    # After the first statement, the next one could use 49.99 seconds more, and thus exceed the 50 seconds of the child.
     created = Sandbox(ShortLivedSettings(MEMORY, seconds=49.99), 1)
     try:
         created.warm(time_limit(LONG_SECONDS)())
@@ -403,6 +409,7 @@ sandbox.run({{"sql": {LONG_STATEMENT!r}, "cells": 1, "bytes": 1}}, {{}}, lambda:
 
 
 def length_prefixed(text: str) -> bytes:
+    """Return a message of a child: its length in four bytes, and the text."""
     return struct.pack(">I", len(text)) + text.encode()
 
 
@@ -457,6 +464,7 @@ def test_a_child_that_cannot_start_is_an_error(text: str, fault: str, tmp_path: 
 
 
 def column(kind: str, **buffers: bytes) -> ChildResponse:
+    """Return a response with one column of two rows."""
     head: dict[str, Any] = {"name": "x", "type": kind, "buffers": {name: len(part) for name, part in buffers.items()}}
     return ChildResponse({"rows": 2, "columns": [head]}, memoryview(b"".join(buffers.values())))
 

@@ -19,6 +19,7 @@ BLOCKED, INVALID, EMPTY, MISSING = (
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[SqlEngine]:
+    """Provide an engine with one child process for all tests."""
     created = SqlEngine(LIMITS, slots=1)
     yield created
     created.stop()
@@ -183,6 +184,7 @@ async def test_excessive_memory_is_an_error_of_its_ref_id(engine: SqlEngine, sta
     assert text.startswith(("[sse.limit]", "[sse.sql."))
 
 
+#: A join of eight tables of a thousand rows each.
 ENDLESS_JOIN = "SELECT COUNT(*) AS n FROM " + " CROSS JOIN ".join(f"T t{number}" for number in range(8)) + " WHERE (t0.v + t7.v) % 7 = 3"
 
 

@@ -24,6 +24,7 @@ from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.sql.expression import SqlExpression
 
+#: Two series, and a table of three rows.
 LOAD = [
     frame(TIME, ("load", "number", [1, None], {"host": "a"}), type_="timeseries-multi"),
     frame(TIME, ("load", "number", [3, 5], {"host": "b"}), type_="timeseries-multi"),
@@ -33,6 +34,7 @@ SMALL_TABLE = [frame(("host", "string", ["a", "b", None]), ("v", "number", [1, 2
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[SqlEngine]:
+    """Provide an engine with two child processes for all tests."""
     created = SqlEngine(Limits(), slots=2)
     yield created
     created.stop()
@@ -52,6 +54,7 @@ def sql_query(ref_id: str, statement: str, **fields: Any) -> dict[str, Any]:
 async def send_queries(
     engine: SqlEngine | None, *queries: Any, endpoint: QueryEndpoint = QueryEndpoint.QUERY, limits: Limits | None = None, **fields: Any
 ) -> Any:
+    """Send queries to an endpoint and return the decoded response; ``fields`` are those of its context."""
     body = {"queries": queries, **({"type": "x", "targets": []} if endpoint is not QueryEndpoint.QUERY else {})}
     response = await respond(orjson.dumps(body), QueryContext(endpoint, **fields), QuerySettings(limits or Limits(), sql=engine))
     assert isinstance(response.body, bytes)
@@ -59,6 +62,7 @@ async def send_queries(
 
 
 def columns(result: Any) -> dict[str, list[Any]]:
+    """Return the columns of a result, which must be one frame, by name."""
     assert "error" not in result, result["error"]
     (frame,) = result["frames"]
     names = [field["name"] for field in frame["schema"]["fields"]]
@@ -66,10 +70,12 @@ def columns(result: Any) -> dict[str, list[Any]]:
 
 
 async def result_table(engine: SqlEngine, statement: str, *queries: Any, **fields: Any) -> dict[str, list[Any]]:
+    """Return the columns that a statement selects from the results of queries."""
     return columns((await send_queries(engine, *queries, sql_query("S", statement), **fields))["results"]["S"])
 
 
 async def sql_error(engine: SqlEngine | None, statement: str, *queries: Any, **fields: Any) -> Any:
+    """Return the result of a refused statement, after checking that another expression of the request succeeds."""
     body = await send_queries(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql_query("S", statement), **fields)
     assert body["results"]["Z"]["status"] == 200
     assert body["results"]["S"]["frames"] == []
@@ -112,12 +118,13 @@ async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: 
 def run_statement(
     ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None
 ) -> Any:
+    """Run a statement over frames, and return its value. ``form`` is the format of the result, by default that of queries."""
     inputs = {name: Table((source_frame,)) for name, source_frame in tables.items()}
     return SqlExpression.parse(ref_id, statement, form, engine).select(inputs, limits or Limits()).values
 
 
 def every_type() -> Frame:
-    """Return each type twice, without and with a null, with extreme values where the type has them."""
+    """Return a frame with two fields of each type except enums: one without and one with a null, with extreme values if there are any."""
     fields = []
     for kind in FieldType:
         if kind is FieldType.ENUM:
@@ -141,6 +148,7 @@ def every_type() -> Frame:
 
 
 def values_with_nulls(field: Field) -> list[Any]:
+    """Return the values of a field, with ``None`` for each null."""
     nulls = np.zeros(len(field), np.bool_) if field.nulls is None else field.nulls
     return [None if null else value for value, null in zip(field.values.tolist(), nulls.tolist(), strict=True)]
 

@@ -35,6 +35,7 @@ LEASE: Final = timedelta(minutes=1)
 
 
 def recorded_queries(name: str) -> queries.Queries:
+    """Return the recorded statements of one file."""
     (path,) = [path for path in FILES if path.stem == name]
     return queries.parse(path.read_text(encoding="utf-8"), location=path.name)
 
@@ -60,6 +61,7 @@ async def test_every_recorded_statement_is_valid(database: Database, path: Path)
 
 
 def new_job(name: str, group: str | None = "r") -> NewJob:
+    """Return a sync in a concurrency group."""
     return NewJob(name, "default", '{"repository":"r"}', group, "sync", {}, "2026-01-01T00:00:00Z", None, group, "work.sync")
 
 
@@ -121,6 +123,7 @@ async def finish_by_previous(connection: Connection, uid: uuid.UUID, owner: uuid
 
 
 async def claim_job(database: Database) -> tuple[list[uuid.UUID], uuid.UUID]:
+    """Claim jobs as this version does; return their uids and the owner of their leases."""
     owner = uuid.uuid4()
     async with database.connection() as connection:
         claimed = await claims.claim(connection, "work", limit=4, owner=owner, lease=LEASE, status=b'{"state":"working"}')

@@ -12,6 +12,7 @@ from dashwright.common.identity import Role
 
 
 async def add_user(database: Database, login: str, email: str, org_id: int = 1) -> int:
+    """Insert a user whose current organization is ``org_id``, without a membership; return its id."""
     async with database.connection() as connection:
         number: int = await connection.fetchval(
             """insert into "user" (login, email, org_id, password) values ($1, $2, $3, 'hash') returning id""", login, email, org_id
@@ -20,6 +21,7 @@ async def add_user(database: Database, login: str, email: str, org_id: int = 1) 
 
 
 async def add_org(database: Database, name: str, *members: tuple[int, Role]) -> int:
+    """Insert an organization with its members, and return its id."""
     async with database.connection() as connection:
         number: int = await connection.fetchval("insert into org (name) values ($1) returning id", name)
         for user_id, role in members:
@@ -80,12 +82,13 @@ async def test_a_user_is_found_by_login_or_email_in_any_case(admin_database: Dat
 
 async def test_an_identity_belongs_to_the_requested_organization(admin_database: Database) -> None:
     """By default the organization is the current one, or the user's first one; without membership there is no identity."""
-    user_id = await add_user(admin_database, "ann", "ann@x.org", org_id=3)
+    user_id = await add_user(admin_database, "ann", "ann@x.org", org_id=3)  # the id of the organization "Three" below
     second_org_id = await add_org(admin_database, "Two", (user_id, Role.VIEWER))
     third_org_id = await add_org(admin_database, "Three", (user_id, Role.EDITOR))
     accounts = UserAccounts(admin_database)
 
     async def identity_in(org_id: int | None) -> tuple[int, Role] | None:
+        """Return the organization and the role of the user's identity, or ``None`` without one."""
         account = await accounts.find("ann", org_id)
         assert account is not None
         return None if account.identity is None else (account.identity.org_id, account.identity.role)

@@ -26,6 +26,7 @@ async def listening_session(database: Database, payload: str, received: list[str
     listening, arrived = asyncio.Event(), asyncio.Event()
 
     def receive(text: str) -> None:
+        """Record a payload."""
         received.append(text)
         arrived.set()
 

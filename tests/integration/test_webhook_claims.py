@@ -24,5 +24,6 @@ async def test_a_repository_being_deleted_is_skipped(database: Database) -> None
         async with database.connection() as connection:
             claimed = await hooks.claim(connection, limit=10, lease=LEASE)
     assert [item.name for item in claimed] == ["kept"]
+    # The other repository is still leased.
     async with database.connection() as connection:
         assert await hooks.claim(connection, limit=10, lease=LEASE) == []

@@ -40,6 +40,7 @@ COUNTER = Key(DASHBOARD.group, DASHBOARD.plural, "counter")
 
 @pytest.fixture
 async def repository(database: Database) -> Repository:
+    """Create the repository ``r``."""
     created = resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R"))
     async with database.transaction() as connection:
         await resources.create(await resources.lock(connection, "default"), "default", created, actor="user:1", now=Clock().now())
@@ -47,15 +48,18 @@ async def repository(database: Database) -> Repository:
 
 
 async def edition_of(database: Database, repository: Repository) -> int:
+    """Return the stored edition of the repository's objects, which each writer increases."""
     async with database.connection() as connection:
         return (await repositories.stored_commit(connection, uuid.UUID(repository.uid), generation=repository.generation)).edition
 
 
 async def title_of(store: DatabaseObjectStore) -> str:
+    """Return the title of the repository's only dashboard, or 0 before the first write."""
     return next((item.title for item in await store.managed("default", "r")), "0")
 
 
 async def counter_write(text: str) -> AsyncIterator[Change]:
+    """Yield a write of the dashboard with a number as its title."""
     annotations = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "counter.json"}
     spec = orjson.dumps({"title": text})
     yield Write(COUNTER, DASHBOARD.kind, DASHBOARD.version, Extract(text), "", spec, is_new=True, annotations=annotations)
@@ -68,6 +72,7 @@ async def count_up(database: Database, repository: Repository, times: int, pause
         edition_before = await edition_of(database, repository)
         store = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=edition_before)
         body = str(int(await title_of(store)) + 1)
+        # Gives the other writer the opportunity to write first.
         for _ in range(pauses.randrange(3)):
             await asyncio.sleep(0)
         try:

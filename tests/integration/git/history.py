@@ -14,7 +14,7 @@ from pygit2.enums import FileMode
 Files = dict[str, bytes]
 
 _WORDS: Final = ["CPU", "Memory", "Übersicht", "日本", "p99", "Errors", "Kafka", "node exporter", "SLO", "Émile"]
-# Weighted: some of the directories are chosen twice as often.
+# Weighted: the root is chosen twice as often.
 _DIRECTORIES: Final = ["", "", "infra/", "infra/nodes/", "shop/", "shop/prod/eu/", "team a/", "日本/", ".github/"]
 _SUFFIXES: Final = (".json", ".yaml", ".yml")
 _BROKEN: Final = (b"{", b"", b"\xff\xfe", b'{"kind": "Secret", "apiVersion": "v1"}')

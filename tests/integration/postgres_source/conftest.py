@@ -27,6 +27,7 @@ START = datetime(2020, 1, 1, tzinfo=UTC)
 RANGE = TimeRange(START, START + timedelta(hours=1))
 PASSWORD = "of the reading role"
 
+#: A measurement in each minute of an hour, alternately of two hosts, and functions with effects that a data source must not have.
 _CONTENT = """
 create table measurement (id int primary key, measured_at timestamptz, host text, watts float8);
 insert into measurement select n, timestamptz '2020-01-01Z' + n * interval '1 minute', 'h' || n % 2, n from generate_series(0, 59) n;
@@ -61,11 +62,13 @@ class Warehouse:
 
     @property
     def address(self) -> str:
+        """Return host and port of the server."""
         parts = urlsplit(self.owner_url)
         return f"{parts.hostname}:{parts.port or 5432}"
 
     @property
     def record(self) -> SourceRecord:
+        """Return the data source that reads the database without encryption."""
         options = {"sslmode": "disable", "database": self.database}
         secrets = {"password": PASSWORD}
         return SourceRecord(1, 1, "w", "Warehouse", TYPES[0], url=self.address, user=self.reader, json_data=options, secrets=secrets)
@@ -73,6 +76,7 @@ class Warehouse:
 
 @pytest.fixture(scope="session")
 def warehouse(postgres_dsn: str) -> Iterator[Warehouse]:
+    """Create a database and a role with names of their own, for all tests."""
     suffix = token_hex(6)
     created = Warehouse(with_database(postgres_dsn, f"warehouse_{suffix}"), f"warehouse_{suffix}", f"reader_{suffix}")
     asyncio.run(_run(postgres_dsn, f"create database {created.database}", f"create role {created.reader} login password '{PASSWORD}'"))
@@ -82,6 +86,7 @@ def warehouse(postgres_dsn: str) -> Iterator[Warehouse]:
 
 
 async def _run(url: str, *statements: str) -> None:
+    """Execute statements outside a transaction."""
     connection = await asyncpg.connect(url)
     try:
         for statement in statements:
@@ -92,6 +97,7 @@ async def _run(url: str, *statements: str) -> None:
 
 @pytest.fixture
 async def owner(warehouse: Warehouse) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """Open a connection of the database's owner."""
     connection = await asyncpg.connect(warehouse.owner_url)
     yield connection
     await connection.close()
@@ -99,11 +105,13 @@ async def owner(warehouse: Warehouse) -> AsyncIterator["asyncpg.Connection[async
 
 @pytest.fixture
 def resolver(warehouse: Warehouse) -> HostResolver:
+    """Return a resolver that permits the server and this machine."""
     return HostResolver(AllowedHosts.parse((str(urlsplit(warehouse.owner_url).hostname), "127.0.0.0/8")))
 
 
 @pytest.fixture
 async def connections(resolver: HostResolver) -> AsyncIterator[Connections]:
+    """Provide at most one connection to each data source."""
     created = Connections(resolver, PoolLimits(connections=1))
     yield created
     await created.close()
@@ -125,10 +133,12 @@ def run_query(warehouse: Warehouse, connections: Connections) -> RunQuery:
 
 
 def patient_limits(**limits: Any) -> Limits:
+    """Return limits with a deadline that a slow machine keeps."""
     return Limits(deadline=Deadline(60), **limits)
 
 
 def sql_query(sql: str, **query: Any) -> SourceQuery:
+    """Return the query of a statement, whose result is a table by default."""
     datasource = {"type": "grafana-postgresql-datasource", "uid": "w"}
     return SourceQuery.model_validate({"refId": "A", "datasource": datasource, "rawSql": sql, "format": "table", **query})
 

@@ -23,6 +23,7 @@ from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.sources.postgres.connections import Connections
 from dashwright.expressions.sources.postgres.source import Postgres
 
+#: The message with which a client asks for encryption: its length, and the code that PostgreSQL defines for it.
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 
 
@@ -44,6 +45,7 @@ class Authority:
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def issue(self, name: str) -> KeyPair:
+        """Return a new key with a certificate for a name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         certificate = self._sign(subject, key, x509.SubjectAlternativeName([x509.DNSName(name)]))
@@ -79,12 +81,13 @@ class TlsProxy:
         self._tasks: set[asyncio.Task[Any] | None] = set()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Encrypt a connection that requests it, and forward it to the server; close any other one."""
         self._tasks.add(asyncio.current_task())
         self._writers.append(writer)
         with suppress(OSError, asyncio.IncompleteReadError):
             if await reader.readexactly(8) != _SSL_REQUEST:
                 return
-            writer.write(b"S")
+            writer.write(b"S")  # accepts encryption
             await writer.drain()
             await writer.start_tls(self._tls)
             self.clients.append(writer.get_extra_info("peercert"))
@@ -93,12 +96,14 @@ class TlsProxy:
             await asyncio.gather(_forward(reader, upstream_writer), _forward(upstream_reader, writer))
 
     async def close(self) -> None:
+        """Close all connections, and wait until they are closed."""
         for writer in self._writers:
             writer.transport.abort()
         await asyncio.gather(*[task for task in self._tasks if task])
 
 
 async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Forward one direction of a connection until it ends."""
     with suppress(OSError):
         while data := await reader.read(65536):
             writer.write(data)
@@ -110,18 +115,22 @@ class LoopbackResolver:
     """A resolver that returns the loopback for every name, like a name server that an attacker controls."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[IPv4Address]:
+        """Return the loopback address."""
         assert encrypted
         return [IPv4Address("127.0.0.1")]
 
 
 @dataclass(frozen=True)
 class TlsServer:
+    """A proxy, and the data source that connects to it by the name ``db.test``."""
+
     proxy: TlsProxy
     record: SourceRecord
 
 
 @asynccontextmanager
 async def open_tls_server(warehouse: Warehouse, folder: Path) -> AsyncIterator[TlsServer]:
+    """Run a proxy before the server of the database."""
     host, _, port = warehouse.address.rpartition(":")
     proxy = TlsProxy((host, int(port)), folder)
     server = await asyncio.start_server(proxy.handle, "127.0.0.1", 0)
@@ -134,16 +143,19 @@ async def open_tls_server(warehouse: Warehouse, folder: Path) -> AsyncIterator[T
 
 @pytest.fixture
 async def tls_server(warehouse: Warehouse, tmp_path: Path) -> AsyncIterator[TlsServer]:
+    """Run a proxy during the test."""
     async with open_tls_server(warehouse, tmp_path) as created:
         yield created
 
 
 def with_mode(record: SourceRecord, mode: str, **secrets: str) -> SourceRecord:
+    """Return a data source with an ``sslmode``, and with certificates and keys as further secrets."""
     options = {**record.json_data, "sslmode": mode, "tlsConfigurationMethod": "file-content"}
     return replace(record, json_data=options, secrets={**record.secrets, **secrets})
 
 
 async def check_health(record: SourceRecord) -> str:
+    """Check the health of a data source, and return the message."""
     connections = Connections(LoopbackResolver())
     try:
         return await Postgres(record, connections).health()
@@ -204,6 +216,7 @@ def test_encryption_works_on_uvloop(warehouse: Warehouse, tmp_path: Path) -> Non
     """On uvloop, an encrypted query is limited in size, and cancelled on the server, as on asyncio's own loop."""
 
     async def run_query() -> None:
+        """Run a query with a complete result, a query with a too large one, and a query that is cancelled."""
         async with open_tls_server(warehouse, tmp_path) as tls_server:
             connections = Connections(LoopbackResolver())
             source = Postgres(with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)

@@ -14,6 +14,7 @@ from dashwright.expressions.engine.limits import Limits
 Owner = Any
 """A connection of the owner of the database."""
 
+#: Statements that do not begin like a reading one.
 OTHER_STATEMENTS = [
     "insert into measurement values (-1)",
     "update measurement set watts = 0",
@@ -60,6 +61,7 @@ OTHER_STATEMENTS = [
     "-- nothing",
 ]
 
+#: Statements that begin like a reading one, with a pattern of the error.
 REFUSED_STATEMENTS = [
     (
         "with x as (insert into measurement values (-1) returning 1) select * from x",
@@ -110,6 +112,7 @@ REFUSED_STATEMENTS = [
     ("select 1 as x\uff1b drop table measurement", "syntax error|does not exist"),
 ]
 
+#: Statements that are accepted, or refused by newer servers, and whose effects end with their transaction.
 WITHOUT_EFFECT = [
     "select lo_create(4711)",
     "select lo_from_bytea(4711, 'x')",
@@ -241,6 +244,7 @@ async def _check_nothing_changed(owner: Owner) -> None:
 
 
 async def _wait_for_notification(notifications: list[object]) -> None:
+    """Wait until a listener has recorded a notification."""
     async with asyncio.timeout(60):
         while not notifications:  # noqa: ASYNC110 (a call-back of the connection fills it)
             await asyncio.sleep(0.01)

@@ -24,9 +24,11 @@ async def role(owner: Any, warehouse: Warehouse) -> AsyncIterator[str]:
 
 
 def record_of(warehouse: Warehouse, role: str) -> SourceRecord:
+    """Return a data source that reads the database with a role."""
     return replace(warehouse.record, uid=role, user=role)
 
 
+#: Statements that give the role a right, and the reason for which it is refused.
 REFUSED_RIGHTS = [
     ("alter role {role} superuser", "it is a superuser, or may become one: {role}"),
     ("alter role {role} replication", "it may replicate: {role}"),

@@ -22,6 +22,7 @@ from dashwright.expressions.sources.postgres.macros import MacroContext, expand
 from dashwright.expressions.sources.postgres.source import Postgres
 
 PAGE = Path(__file__).parents[3] / "docs/reference/data-sources-postgres.md"
+#: A block of code with its language and a word about its use, and a row of the table of macros.
 _FENCE = re.compile(r"^```(\w+ \w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MACRO = re.compile(r"^\| `(\$__[^`]+)` \| `([^`]+)` \|$", re.MULTILINE)
 
@@ -47,11 +48,12 @@ async def test_the_recipe_creates_the_source_of_the_page(warehouse: Warehouse, o
         source = Postgres(_record(next(text for kind, text in blocks if kind == "json source"), warehouse, database), connections)
         assert await source.health() == "Database Connection OK"
         query_count = 0
+        # The block after each query is its result.
         for (kind, query), (_, result) in pairwise(blocks):
             if kind == "json query":
                 assert "\n".join(_lines(await _frame(source, json.loads(query)))) + "\n" == result
                 query_count += 1
-        assert query_count == 3
+        assert query_count == 3  # all queries of the page
         await page_connection.execute("create table later (x int)")
         assert await page_connection.fetchval(f"select has_table_privilege('{role}', 'later', 'select')")
     finally:
@@ -62,6 +64,7 @@ async def test_the_recipe_creates_the_source_of_the_page(warehouse: Warehouse, o
 
 
 def _record(text: str, warehouse: Warehouse, database: str) -> SourceRecord:
+    """Return the data source of the page, but on the server of the test."""
     body = json.loads(text)
     options = {**body["jsonData"], "sslmode": "disable", "database": database}
     secrets = {"password": body["secureJsonData"]["password"]}
@@ -71,6 +74,7 @@ def _record(text: str, warehouse: Warehouse, database: str) -> SourceRecord:
 
 
 async def _frame(source: Postgres, query: dict[str, Any]) -> Frame:
+    """Return the result of a query of the page, by default in the first hour of 2020."""
     span = parse_time_range("2020-01-01", query.pop("to", "2020-01-01T01"), datetime.now(UTC))
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": "postgres", "uid": "page"}, **query})
     (frame,) = await source.query(source_query, span, patient_limits())
@@ -78,6 +82,7 @@ async def _frame(source: Postgres, query: dict[str, Any]) -> Frame:
 
 
 def _lines(frame: Frame) -> Iterator[str]:
+    """Yield a line for each column as the page shows it: the name with the labels, and the values."""
     for item in frame.fields:
         cells = column_values(Frame([item]))[item.name]
         if item.type is FieldType.TIME:
@@ -87,4 +92,5 @@ def _lines(frame: Frame) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
+    """Return a value as the page shows it."""
     return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -21,6 +21,7 @@ from dashwright.expressions.sources.registry import SourceRegistry
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
 
+#: An expression of each type of PostgreSQL, the type of its column, and its value there.
 TYPES_OF_COLUMNS = [
     ("smallint '-7'", "int16", -7),
     ("2147483647", "int32", 2147483647),
@@ -130,6 +131,7 @@ async def test_series_equal_a_direct_query(run_query: RunQuery, owner: Any) -> N
     frame = await run_query(sql, format="time_series")
     direct = await owner.fetch(f"select (floor(extract(epoch from measured_at) / 420) * 420)::bigint as t, {selection} group by 1, 2")
     expected = {(row["t"] * SECOND, row["host"]): row["watts"] for row in direct}
+    # The multiples of seven minutes in the first hour of 2020, in seconds since 1970.
     grid = list(range(1577836800 // 420 * 420, 1577840400 + 1, 420))
     assert frame.fields[0].name == "Time"
     assert frame.fields[0].values.tolist() == [time * SECOND for time in grid]
@@ -251,12 +253,14 @@ async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, c
     response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient_limits(), sources=registry))
     assert isinstance(response.body, bytes)
     results = json.loads(response.body)["results"]
+    # The sums of the even and of the odd numbers below 60, and the same divided by the 30 rows of each host.
     assert series_of_result(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]
     assert series_of_result(results["D"]) == [({"host": "h0"}, [29.0]), ({"host": "h1"}, [30.0])]
     assert series_of_result(results["F"]) == []
 
 
 def series_of_result(result: dict[str, Any]) -> list[Any]:
+    """Return the labels and the values of each series or number."""
     assert "error" not in result, result
     frames = [frame for frame in result["frames"] if frame["schema"]["fields"]]
     return [(frame["schema"]["fields"][-1].get("labels"), frame["data"]["values"][-1]) for frame in frames]

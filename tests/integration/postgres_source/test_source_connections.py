@@ -32,6 +32,7 @@ OpenConnections = Callable[..., Connections]
 
 @pytest.fixture
 async def open_connections(resolver: HostResolver) -> AsyncIterator[OpenConnections]:
+    """Yield a function that opens connections with limits; all are closed after the test."""
     async with AsyncExitStack() as stack:
 
         def open_(resolver: HostResolver = resolver, **sizes: Any) -> Connections:
@@ -43,12 +44,14 @@ async def open_connections(resolver: HostResolver) -> AsyncIterator[OpenConnecti
 
 
 async def pid_of(record: SourceRecord, connections: Connections) -> int:
+    """Query a data source, and return the server's process that identifies the connection."""
     (frame,) = await Postgres(record, connections).query(sql_query("select pg_backend_pid() as pid"), RANGE, patient_limits())
     (pid,) = column_values(frame)["pid"]
     return int(pid)
 
 
 async def backends(owner: Any, warehouse: Warehouse, condition: str = "true") -> list[int]:
+    """Return the server's processes for the reading role's connections that meet a condition."""
     sql = f"select pid from pg_stat_activity where usename = $1 and datname = $2 and {condition}"
     return [row[0] for row in await owner.fetch(sql, warehouse.reader, warehouse.database)]
 
@@ -85,6 +88,7 @@ async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Wareho
 
 
 async def has_only_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
+    """Return whether a connection is the only one."""
     return await backends(owner, warehouse) == [pid]
 
 
@@ -105,6 +109,7 @@ async def test_the_number_of_connections_is_limited(warehouse: Warehouse, open_c
 
 
 async def has_active_sessions(owner: Any, warehouse: Warehouse, count: int) -> bool:
+    """Return whether exactly ``count`` statements are sleeping."""
     return len(await backends(owner, warehouse, "state = 'active' and query like '%pg_sleep%'")) == count
 
 
@@ -130,6 +135,7 @@ async def test_unused_connections_are_closed(warehouse: Warehouse, open_connecti
 
 
 async def has_no_session(owner: Any, warehouse: Warehouse) -> bool:
+    """Return whether all connections are closed."""
     return not await backends(owner, warehouse)
 
 
@@ -146,6 +152,7 @@ async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, open
 
 
 async def lacks_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
+    """Return whether a connection is closed."""
     return pid not in await backends(owner, warehouse)
 
 
@@ -220,6 +227,7 @@ async def test_a_silent_server_times_out(warehouse: Warehouse, open_connections:
 
 @asynccontextmanager
 async def silent_port() -> AsyncIterator[int]:
+    """Accept connections on a port, and send nothing until the end of the block."""
     has_ended = asyncio.Event()
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
