@@ -30,15 +30,18 @@ from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 from dashwright.expressions.sources.prometheus.response import frames_of, parse_response
 from dashwright.expressions.sources.prometheus.source import Prometheus
 
+# A range query of a minute with a step of 15 seconds, without a legend.
 QUERY = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
 
 
 def read_frames(body: bytes, limits: Limits | None = None) -> list[Frame]:
+    """Return the frames of a response's body."""
     limits = limits or Limits()
     return list(frames_of(parse_response(body), QUERY, limits))
 
 
 def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]:
+    """Return a series of a matrix, with points of a time in seconds and a value."""
     return {"metric": labels, "values": [list(point) for point in points]}
 
 
@@ -84,6 +87,7 @@ def test_series_with_equal_times_share_one_column() -> None:
     assert len(values_of(frames).blocks) == 2  # type: ignore[union-attr]
 
 
+# Random series, and labels that resemble the members of a response.
 POINTS = st.lists(
     st.tuples(st.integers(0, 4_000_000_000), st.floats() | st.integers(-(10**20), 10**20)), max_size=20, unique_by=lambda point: point[0]
 )
@@ -170,11 +174,12 @@ def test_warnings_of_the_server_are_notices() -> None:
 
 
 def histogram(*buckets: list[Any]) -> dict[str, Any]:
+    """Return a native histogram. Each bucket is its kind of bounds, lower bound, upper bound and count."""
     return {"count": "3", "sum": "4", "buckets": list(buckets)}
 
 
 def test_native_histograms_are_cells() -> None:
-    """A series of histograms has a row for each bucket at each time, behind the frames of the other series."""
+    """The frame of a series of histograms has a row for each bucket at each time, and follows the frames of other series."""
     points = [[1, histogram([0, "0.5", "1", "2"], [3, "-0.1", "0.1", "1"])], [16.5, histogram([0, "1", "+Inf", "7"])]]
     body = success("matrix", [{"metric": {"job": "h"}, "histograms": points}, series({"job": "a"}, (1, "1"))])
     values, cells = read_frames(body)
@@ -204,11 +209,13 @@ def test_a_sample_may_be_a_histogram() -> None:
 
 @pytest.mark.parametrize("buckets", [[[0, "0", "1"]], [[0, "a", "1", "2"]], [["x", "0", "1", "2"]], 5])
 def test_other_histograms_are_errors_of_the_server(buckets: Any) -> None:
+    """Invalid buckets of a histogram are an error of the data source."""
     with pytest.raises(SourceFailed, match=r"has a (histogram|bucket)"):
         read_frames(success("vector", [{"metric": {}, "histogram": [1, {"buckets": buckets}]}]))
 
 
 def test_histograms_have_a_limit_of_buckets() -> None:
+    """The limit of points also applies to the buckets of histograms."""
     body = success("vector", [{"metric": {}, "histogram": [1, histogram(*[[0, "0", "1", "2"]] * 3)]}])
     with pytest.raises(TooLarge, match="more than 2 buckets"):
         read_frames(body, Limits(query_points=2))
@@ -258,7 +265,7 @@ def test_an_invalid_response_is_an_error_of_the_source(body: bytes) -> None:
 
 
 def test_the_numbers_of_series_and_points_are_limited() -> None:
-    """The limits of both settings apply before objects are created."""
+    """A response with more series or points than the settings allow is rejected, and the error names the setting."""
     body = success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(3)])
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
         read_frames(body, Limits(query_series=2))
@@ -276,6 +283,7 @@ def test_reading_a_range_takes_few_times_the_memory_of_its_body(result_type: str
     member = f'"values":[{values}]' if result_type == "matrix" else f'"value":{values}'
     items = [
         f'{{"metric":{{"__name__":"up","host":"node-{number:05}","zone":"zone-{number % 5}"}},{member}}}'
+        # Labels take about 80 bytes of each item, so the body has about 8 MB.
         for number in range(8_000_000 // (len(values) + 80))
     ]
     body = f'{{"status":"success","data":{{"resultType":"{result_type}","result":[{",".join(items)}]}}}}'.encode()
@@ -309,6 +317,7 @@ async def test_the_error_of_a_response_names_the_data_source(serve: Serve, http:
 
 
 async def query(http: HttpClient, server: FakeServer, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:
+    """Return the frames of a query to a server, with options of the data source and properties of the query."""
     source = Prometheus(source_record(server.url, json_data=options or {}), http)
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m", **properties})
     return list(await source.query(source_query, TimeRange(START, START + HOUR), Limits()))
@@ -370,7 +379,7 @@ async def test_the_status_decides_whether_the_caller_or_the_source_failed(
 
 
 async def test_health_computes_a_sum(serve: Serve, http: HttpClient) -> None:
-    """The health check queries ``1+1``."""
+    """The health check queries ``1+1``, and returns the sentence that clients know from Grafana."""
     server = await serve(respond_with(success("scalar", [4, "2"])))
     assert await Prometheus(source_record(server.url), http).health() == "Successfully queried the Prometheus API."
     assert server.requests[0][2]["query"] == "1+1"
@@ -382,6 +391,7 @@ async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpCl
     original = Prometheus._frames
 
     def record_and_parse(*arguments: Any) -> Sequence[Frame]:
+        """Record the thread that parses a response."""
         on_main_thread.append(threading.current_thread() is threading.main_thread())
         return original(*arguments)
 

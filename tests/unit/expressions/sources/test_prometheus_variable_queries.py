@@ -11,6 +11,7 @@ from dashwright.expressions.sources.prometheus.variable_queries import variable_
 
 END = datetime(1970, 1, 2, tzinfo=UTC)
 RANGE = TimeRange(END - timedelta(hours=1), END)
+# Start and end of the range; the end is rounded up by a second.
 SECONDS = {"start": "82800", "end": "86401"}
 SERIES = [{"__name__": "up", "job": "a"}]
 
@@ -41,16 +42,19 @@ SERIES = [{"__name__": "up", "job": "a"}]
     ],
 )
 def test_functions_are_requests(text: str, path: str, parameters: dict[str, str], data: object, values: list[str]) -> None:
+    """Each function of a variable's query is a request with a path and parameters, and reads values from the response."""
     request = variable_request(text, RANGE)
     assert (request.path, dict(request.parameters)) == (path, parameters)
     assert request.read(orjson.dumps({"status": "success", "data": data})) == values
 
 
 def test_labels_are_quoted_in_the_path() -> None:
+    """A label with slashes or dots is quoted, so that it remains one part of the path."""
     assert variable_request('label_values(up, "a/../b")', RANGE).path == "api/v1/label/a%2F..%2Fb/values"
 
 
 def test_invalid_queries_and_responses_are_errors() -> None:
+    """The error of an invalid query has the correct form, and an invalid response is an error of the data source."""
     with pytest.raises(BadRequest, match=r"write label_values\(metric, label\)"):
         variable_request("label_values(up,", RANGE)
     with pytest.raises(SourceFailed, match="is not JSON"):

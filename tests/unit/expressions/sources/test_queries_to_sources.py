@@ -1,4 +1,4 @@
-"""Queries to data sources: found by uid or name, within the permissions of the caller, concurrent, cached and limited in time."""
+"""Queries to data sources: look-up by uid or name, permissions of the caller, concurrency, cached results and time-outs."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -26,11 +26,14 @@ FRAME = '[{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"nu
 
 @dataclass
 class CountedSources:
-    """Data sources of the type ``counted``, whose results are the number of queries. ``before_response`` may wait or fail."""
+    """Data sources of the type ``counted``, whose results are the number of queries so far."""
 
     records: MemoryRecords
+    #: Uid, query and limits of each query to a data source.
     sent_queries: list[tuple[str, SourceQuery, Limits]] = field(default_factory=list)
+    #: Function of the uid, which may wait or raise an error before each response.
     before_response: Callable[[str], Any] | None = None
+    #: Uids of cancelled queries.
     cancelled: list[str] = field(default_factory=list)
     settings: QuerySettings = field(init=False)
 
@@ -43,6 +46,7 @@ class CountedSources:
     async def send_queries(
         self, *queries: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY, **context: Any
     ) -> tuple[int, Any]:
+        """Return the status and body of the response to queries, by default of a caller in organization 1."""
         body = orjson.dumps({"queries": list(queries), "from": "10000", "to": "20000"})
         response = await respond(body, QueryContext(endpoint, **{"org_id": 1, **context}), self.settings)
         assert isinstance(response.body, bytes)
@@ -51,6 +55,8 @@ class CountedSources:
 
 @dataclass
 class CountedSource(Source):
+    """One data source of the type ``counted``."""
+
     sources: CountedSources
     record: SourceRecord
 
@@ -72,6 +78,7 @@ class CountedSource(Source):
 
 @pytest.fixture
 def sources() -> CountedSources:
+    """Return data sources of two organizations, of a known, an unknown and the built-in type."""
     return CountedSources(
         MemoryRecords(
             [
@@ -87,16 +94,21 @@ def sources() -> CountedSources:
 
 
 def query(ref_id: str, datasource: Any, **fields: Any) -> dict[str, Any]:
+    """Return a query to a data source."""
     return {"refId": ref_id, "datasource": datasource, **fields}
 
 
 def result_value(body: Any, ref_id: str) -> float:
+    """Return the only value of a result, which is the number of the query that produced it."""
     number: float = body["results"][ref_id]["frames"][0]["data"]["values"][1][0]
     return number
 
 
 async def test_a_data_source_is_found_by_its_uid_or_name(sources: CountedSources) -> None:
-    """A data source as text is a uid, or a name in old panels. The type is that of the record, not of the query. Records are read once."""
+    """A data source that is text is a uid or, in old panels, a name. The type is that of the record, not that of the query.
+
+    Equal queries are sent once, and each record is read once.
+    """
     status, body = await sources.send_queries(
         query("A", {"uid": "a"}),
         query("B", "Beta"),
@@ -147,6 +159,7 @@ async def test_permitted_data_sources_can_be_queried(sources: CountedSources) ->
 
 async def test_queries_run_concurrently(sources: CountedSources) -> None:
     """Queries to one or several sources do not wait for each other."""
+    # Each query waits until all three have arrived.
     barrier = asyncio.Barrier(3)
     sources.before_response = lambda uid: barrier.wait()
     status, _ = await sources.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
@@ -257,6 +270,7 @@ async def test_a_disconnected_caller_cancels_its_queries(sources: CountedSources
         await may_continue.wait()
 
     sources.before_response = wait
+    # Both requests have the same queries, except for a refId.
     first, second = (asyncio.create_task(sources.send_queries(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
     await has_started.wait()
     await asyncio.sleep(0)
@@ -266,6 +280,7 @@ async def test_a_disconnected_caller_cancels_its_queries(sources: CountedSources
     assert sources.cancelled == []
     second.cancel()
     await asyncio.wait([second])
+    # A cancellation reaches the data source after several rounds of the event loop.
     for _ in range(3):
         await asyncio.sleep(0)
     assert sorted(sources.cancelled) == ["a", "b"]
@@ -287,13 +302,14 @@ async def test_unneeded_queries_are_not_sent(sources: CountedSources) -> None:
 
 
 async def health(sources: CountedSources, body: Any, **context: Any) -> tuple[int, Any]:
+    """Return the status and body of the response to a health check."""
     response = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), sources.settings)
     assert isinstance(response.body, bytes)
     return int(response.headers["status"]), orjson.loads(response.body)
 
 
 async def test_health_is_a_sentence(sources: CountedSources) -> None:
-    """A health check returns a sentence of the source, or the reason why the source does not work. Internal errors are not shown."""
+    """A health check returns the sentence of the data source, or the reason why it does not work."""
     assert await health(sources, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
     assert await health(sources, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
 
@@ -342,7 +358,7 @@ async def test_a_health_check_times_out(sources: CountedSources) -> None:
     ],
 )
 async def test_health_of_an_unknown_source_is_rejected(sources: CountedSources, body: Any, context: dict[str, Any], status: int) -> None:
-    """The health check of an unknown data source is an error and not a negative result."""
+    """The health check of a data source that is unknown or not permitted is an error, and not a negative result."""
     assert (await health(sources, body, **context))[0] == status
     assert "status" not in (await health(sources, body, **context))[1]
 

@@ -1,4 +1,4 @@
-"""A recent result is returned to every caller with an equal query, without a new query."""
+"""The cache of query results: shared queries, expiry, size, and results that are not cached."""
 
 import asyncio
 import math
@@ -17,6 +17,8 @@ from dashwright.expressions.sources.query_cache import QueryCache, size_of
 
 @dataclass
 class ManualClock(Clock):
+    """A clock that a test sets."""
+
     current_seconds: float = 1000.0
 
     def seconds(self) -> float:
@@ -24,7 +26,7 @@ class ManualClock(Clock):
 
 
 class CountingSource:
-    """A source that responds when released, and counts its queries."""
+    """A source that responds when it is released, which it is at first, and counts its queries."""
 
     def __init__(self, size: int = 10, error: Exception | None = None) -> None:
         self.count = 0
@@ -47,6 +49,7 @@ class CountingSource:
 
 
 def frame(size: int) -> Frame:
+    """Return a frame with a number of rows."""
     return Frame([Field("v", FieldType.FLOAT64, np.zeros(size), np.zeros(size, np.bool_))])
 
 
@@ -54,6 +57,7 @@ async def test_a_result_is_cached_for_its_time() -> None:
     """A result is cached for the configured time, and queried again afterwards."""
     clock, source = ManualClock(), CountingSource()
     cache = QueryCache(seconds=10, clock=clock)
+    # ``get`` returns the frames, and whether they are a shared result.
     assert [(await cache.get("k", source))[1] for _ in range(3)] == [False, True, True]
     clock.current_seconds += 10
     assert (await cache.get("k", source))[1] is False
@@ -101,6 +105,7 @@ async def test_a_shared_time_column_counts_once() -> None:
     shared = [Frame([Field("t", FieldType.TIME, times), Field("v", FieldType.FLOAT64, np.zeros(1))]) for _ in range(10)]
     size = size_of(shared)
     assert size is not None
+    # At most 2,000 bytes for the objects of each frame.
     assert size < 2 * times.nbytes + 10 * 2000
 
 
@@ -122,6 +127,7 @@ def documents(count: int) -> Frame:
 
 async def test_the_size_of_json_counts_nested_values() -> None:
     """A JSON value that does not fit with its nested values is not cached."""
+    # An object with one member takes at least 50 bytes.
     assert size_of([documents(10_000)]) >= 10_000 * 50
     source = CountingSource()
     source.frames = [documents(10_000)]
@@ -168,6 +174,7 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
     second.cancel()
     await asyncio.wait([second])
     third = asyncio.create_task(cache.get("k", source))
+    # One round starts the caller, and the next one starts its query.
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert (source.count, source.cancelled) == (2, 1)

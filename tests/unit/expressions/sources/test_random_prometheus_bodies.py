@@ -20,6 +20,7 @@ from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 
 QUERY = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
 
+# The parts of random bodies: white space, numbers in every notation, points, labels, and unknown members.
 SPACES = st.text(" \t\r\n", max_size=2)
 DIGITS = st.integers(1, 400).map(lambda count: "9" * count)
 NUMBERS = (
@@ -51,6 +52,7 @@ class JsonWriter:
         self._count = 0
 
     def write(self, value: Any) -> str:
+        """Return a value as JSON."""
         if isinstance(value, Mapping):
             names = self._draw(st.permutations(list(value)))
             return self._between("{", [f"{self._string(name)}{self._gap()}:{self._gap()}{self.write(value[name])}" for name in names], "}")
@@ -59,7 +61,8 @@ class JsonWriter:
         return self._string(value) if isinstance(value, str) else json.dumps(value)
 
     def _string(self, text: str) -> str:
-        # Values of points are written as servers write them.
+        """Return a string of JSON, in one of three notations unless it is ASCII."""
+        # The values of points are ASCII, which servers write without escapes.
         if text.isascii():
             return json.dumps(text)
         notations = [json.dumps(text), json.dumps(text, ensure_ascii=False), _escape(text)]
@@ -67,16 +70,19 @@ class JsonWriter:
         return notations[index]
 
     def _between(self, start: str, members: Sequence[str], end: str) -> str:
+        """Return members between brackets, with commas and white space."""
         separator = f"{self._gap()},{self._gap()}"
         return f"{start}{self._gap()}{separator.join(members)}{self._gap()}{end}"
 
     def _gap(self) -> str:
+        """Return the next white space, which may be empty."""
         self._count += 1
         return self._space[self._count % len(self._space)]
 
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
+    """Draw the body of a successful response with a matrix or vector."""
     result_type = draw(st.sampled_from(["matrix", "vector"]))
     points = st.fixed_dictionaries({"values": st.lists(POINTS, max_size=6)} if result_type == "matrix" else {"value": POINTS})
     item = st.tuples(EXTRAS, METRICS, points).map(lambda parts: parts[0] | {"metric": parts[1]} | parts[2])
@@ -87,6 +93,7 @@ def bodies(draw: st.DrawFn) -> bytes:
 
 
 def read_result(body: bytes) -> Sequence[Frame]:
+    """Return the frames of a body."""
     return [*response.frames_of(response.parse_response(body), QUERY, Limits())]
 
 
@@ -108,6 +115,7 @@ def test_every_notation_is_read_like_plain_json(body: bytes, chunk_items: int) -
 @given(bodies(), st.data())
 def test_a_body_that_ends_early_is_an_error_of_the_source(body: bytes, data: st.DataObject) -> None:
     """An incomplete body is an error, wherever it ends."""
+    # White space at the end may be missing.
     length = len(body.rstrip())
     with pytest.raises(SourceFailed, match="is not JSON"):
         read_result(body[: data.draw(st.integers(0, length - 1))])

@@ -26,18 +26,20 @@ from dashwright.expressions.sources.testdata.columns import field_of, read_csv
 from dashwright.expressions.sources.testdata.source import TYPE
 
 START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
+# The start in milliseconds.
 RANGE_START = 1767225607_000
 
 
 async def send_query(
     scenario: str, *, span: timedelta = timedelta(minutes=5), limits: Limits | None = None, ref_id: str = "A", **properties: Any
 ) -> list[Frame]:
+    """Return the frames of a scenario for a range of a length, by default 300 points at intervals of a second."""
     query = SourceQuery.model_validate({"refId": ref_id, "datasource": {"type": TYPE}, "scenarioId": scenario, **properties})
     return list(await testdata.TestData().query(query, TimeRange(START, START + span), limits or Limits()))
 
 
 def field_values(field: Field) -> list[Any]:
-    """Return the values of the fields, with None for null. Times are in milliseconds."""
+    """Return the values of a field, with None for null. Times are in milliseconds."""
     values = (field.values // 1_000_000 if field.type is FieldType.TIME else field.values).tolist()
     nulls = [False] * len(field) if field.nulls is None else field.nulls.tolist()
     return [None if null else value for value, null in zip(values, nulls, strict=True)]
@@ -63,7 +65,7 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
 @pytest.mark.parametrize("span", [timedelta(0), timedelta(minutes=5), timedelta(hours=5)])
 @pytest.mark.parametrize("drop_percent", [0, 30])
 async def test_a_random_walk_takes_the_numbers_of_the_standard_generator(span: timedelta, drop_percent: int) -> None:
-    """A walk of any length has the numbers of a loop over the points with Python's generator, so results stay equal in later versions."""
+    """A walk has the numbers of a loop over its points with Python's generator, so that later versions return the same numbers."""
     (frame,) = await send_query("random_walk", span=span, intervalMs=10_000, noise=2, spread=3, dropPercent=drop_percent)
     end = RANGE_START + span // timedelta(milliseconds=1)
     random = Random(f"A {RANGE_START} {end} 0")
@@ -236,7 +238,7 @@ def test_a_column_has_the_narrowest_type_that_fits(texts: list[str], type_: str,
 
 @given(st.text(max_size=200))
 def test_any_csv_is_a_table_or_an_error(content: str) -> None:
-    """Any text is a table or a BadRequest, and no other exception is raised."""
+    """Any text is a table whose columns have the same length, or is rejected with BadRequest."""
     with suppress(BadRequest):
         assert len({len(field) for field in read_csv(content, "").fields}) <= 1
 

@@ -36,6 +36,7 @@ ALLOWED = [
     "SELECT `@x` FROM A",
 ]
 
+# Statements with syntax that is not allowed, and the function or keyword that the error names.
 BLOCKED = [
     ("SELECT SLEEP(5)", "SLEEP"),
     ("SELECT benchmark(1, 2)", "benchmark"),
@@ -104,6 +105,7 @@ BLOCKED = [
     ("SELECT match(a) FROM A", "match"),
 ]
 
+# Statements of allowed syntax that are invalid, and a part of the reason.
 INVALID = [
     ("SELECT 1; SELECT 2", "more than one statement"),
     ("SELECT 1; DROP TABLE A", "more than one statement"),

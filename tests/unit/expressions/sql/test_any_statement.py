@@ -1,4 +1,4 @@
-"""Any string is parsed or rejected; and DuckDB's own parser finds only allowed syntax in the result."""
+"""Any string is parsed or rejected, and DuckDB's own parser finds only allowed syntax in the SQL of parsed statements."""
 
 import json
 import re
@@ -31,6 +31,7 @@ _DUCKDB_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to DuckDB with the tables and macros that statements use."""
     with open_duckdb() as connection:
         yield connection
 
@@ -44,7 +45,7 @@ def parse_or_none(text: str) -> Statement | None:
 
 
 def check_with_duckdb(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
-    """Check that DuckDB's parser finds one SELECT with known tables and functions."""
+    """Raise AssertionError unless DuckDB's parser finds one SELECT with known tables and functions."""
     (row,) = connection.execute("select json_serialize_sql(?)", [statement.sql]).fetchall()
     tree = json.loads(row[0])
     assert not tree["error"], statement.sql
@@ -62,6 +63,7 @@ def check_with_duckdb(connection: duckdb.DuckDBPyConnection, statement: Statemen
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield every JSON object of a tree."""
     if isinstance(tree, dict):
         yield tree
     for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
@@ -74,13 +76,14 @@ def _names_of_with_clause(node: dict[str, Any]) -> list[str]:
 
 
 def test_statements_of_the_mariadb_cases_pass_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
-    """Statements of the MariaDB cases pass DuckDB's parser. The cases include some with each syntax."""
+    """Statements of the MariaDB cases, of which every eleventh is enough, pass DuckDB's parser. Each syntax has several cases."""
     statements = [statement for case in cases()[::11] if (statement := parse_or_none(statement_of(case)))]
     assert len(statements) > 200
     for statement in statements:
         check_with_duckdb(connection, statement)
 
 
+# Words of SQL, allowed and not.
 _TEXT = r"""
 select from where group by having order limit with recursive as join left right full cross natural lateral on using union all
 intersect except distinct case when then else end in between like escape regexp is not null true false and or xor div mod exists
@@ -109,6 +112,7 @@ def test_any_text_is_parsed_or_rejected(text: str) -> None:
     parse_or_none(f"select '{text}' from `{text}`")
 
 
+# Columns and literals of all types.
 _LEAVES = st.sampled_from(
     [
         "n",
@@ -135,6 +139,7 @@ _ALLOWED_FUNCTIONS = sorted(
 
 
 def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Return a strategy of operators, conditions, casts and functions with inner expressions."""
     return st.one_of(
         st.tuples(inner, st.sampled_from(_OPERATORS), inner).map(" ".join),
         st.tuples(st.sampled_from(["not ", "-", "~", "!"]), inner).map("".join),
@@ -175,6 +180,7 @@ _UNEXPECTED_ERROR = re.compile("syntax error|does not exist|Internal")
 
 
 def _duckdb_error(connection: duckdb.DuckDBPyConnection, statement: Statement) -> str:
+    """Return the error of a statement in DuckDB, or an empty string."""
     try:
         connection.execute(statement.sql).fetchall()
     except duckdb.Error as error:
@@ -182,6 +188,7 @@ def _duckdb_error(connection: duckdb.DuckDBPyConnection, statement: Statement) -
     return ""
 
 
+# The repeated text before and after the innermost expression.
 _NESTINGS = {
     "parentheses": ("(", "1", ")"),
     "calls": ("abs(", "1", ")"),

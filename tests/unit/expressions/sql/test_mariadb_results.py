@@ -1,6 +1,4 @@
-"""SQL expressions return the recorded results of MariaDB (``make test-oracles``), except where the reference page says
-otherwise.
-"""
+"""SQL expressions compared with recorded results of MariaDB (``make test-oracles``) and with the differences on the reference page."""
 
 import json
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ _RECORDED_RESULTS = json.loads((Path(__file__).parents[3] / "golden/mariadb.json
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to DuckDB with the tables of the cases."""
     with open_duckdb() as connection:
         yield connection
 
