@@ -152,7 +152,7 @@ async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> 
 
 
 async def test_the_first_reason_that_applies_is_reported(setup: Setup) -> None:
-    """Of several reasons for a refusal, only the first one is reported.
+    """Only the first of several reasons for a refusal is reported.
 
     Their order: expired, revoked, of another organization, disabled.
     """

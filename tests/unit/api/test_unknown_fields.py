@@ -62,7 +62,7 @@ def test_an_unknown_field_has_advice(tree: dict[str, Any], advice: str) -> None:
 
 
 def test_reported_unknown_fields_are_limited() -> None:
-    """Of many unknown fields, at most 20 are reported. The strict mode refuses them, and the mode to ignore reports nothing."""
+    """At most 20 unknown fields are reported. The strict mode refuses them, and the mode to ignore reports nothing."""
     unknown_fields = {f"field{index}": 1 for index in range(1000)}
     result = FieldValidation.WARN.warnings_for(find_in_object(unknown_fields, FOLDER))
     assert len(result) == 20

@@ -30,7 +30,7 @@ SECRET = "s3cret-of-the-source"
 async def send_query(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
     """Return the response of a data source at a URL to a query, with other fields of its record.
 
-    The client caches settings by the version of a record, so a changed record needs another version.
+    The client caches headers and TLS settings by the version of a record, so a record with others needs another version.
     """
     return await http.request(source_record(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 

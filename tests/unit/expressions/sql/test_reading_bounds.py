@@ -13,7 +13,9 @@ from dashwright.expressions.sql.statement_errors import StatementError
 
 pytestmark = pytest.mark.exhaustive
 
+#: The depth of nested texts. With the ``SELECT``, it is that of the deepest statement that the parser accepts.
 _MAX_NESTING = 24
+#: The steps that the parser may take for the longest statement.
 _MAX_STEPS = bounds.step_limit(bounds.MAX_TOKENS)
 
 
@@ -27,6 +29,7 @@ class Cost:
 
 @pytest.fixture
 def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
+    """Return the cost of the last statement, which is recorded while the statement is parsed."""
     recorded_cost = Cost()
     advance, measure = mysql_grammar._Parser._advance, bounds.measure
 
@@ -50,6 +53,7 @@ def rejection_reason(text: str, cost: Cost) -> str:
     """Return the reason why a statement is rejected, or "" if it is parsed. Any other exception fails the test."""
     cost.steps = cost.nodes = 0
     try:
+        # Without the cache of parsed statements.
         parsed = statement._parse.__wrapped__(text)
     except StatementError as error:
         return error.reason
@@ -70,6 +74,7 @@ def _calls(name: str) -> Iterator[str]:
 
 
 _TYPES = "date datetime timestamp time year char varchar binary decimal double float int bigint signed unsigned json text bit enum set"
+#: Templates of expressions. The first placeholder ``%`` has the nested expression, and others have a number.
 _CONSTRUCTS = [
     *(f"{name}(%)" for name in _TYPES.split()),
     *(f"cast(% as {name})" for name in ("signed", "char", "decimal(10, 2)", "datetime", "time", "json")),
@@ -117,6 +122,7 @@ _CONSTRUCTS = [
 
 
 def _nest(template: str, depth: int) -> str:
+    """Return an expression in which the template is nested in itself, with a column as the innermost expression."""
     text = "a"
     for _ in range(depth):
         text = template.replace("%", text, 1).replace("%", "1")
@@ -151,7 +157,7 @@ _REPEATABLE_PARTS = [
 
 @pytest.mark.parametrize("part", _REPEATABLE_PARTS)
 def test_repeated_parts_stay_within_the_bounds(cost: Cost, part: str) -> None:
-    """The cost of a part that is repeated, up to the maximum length of a statement, is bounded."""
+    """The cost of a part that is repeated, up to a fifth of the maximum length of a statement, is bounded."""
     for times in (12, 40, bounds.MAX_LENGTH // len(part) // 5):
         rejection_reason(f"select 1 from A {part * times}", cost)
 

@@ -12,8 +12,11 @@ from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.statement import parse_statement
 
 _TEXT = SQL_PAGE.read_text()
+#: A table that the examples select from: its name and its CSV.
 _TABLE = re.compile(r"^```csv (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: An example: a statement, and the CSV of its result.
 _EXAMPLE = re.compile(r"^```sql\n(.*?)^```\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: The types of columns that are not text.
 _TYPES = {"time": "timestamp", "value": "double"}
 
 
@@ -26,12 +29,14 @@ def test_the_page_is_current() -> None:
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to DuckDB with the tables of the page."""
     with open_duckdb() as connection:
         _load_tables(connection)
         yield connection
 
 
 def _load_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the tables that the page shows as CSV. An empty cell is null."""
     for name, content in _TABLE.findall(_TEXT):
         header, *rows = [line.split(",") for line in content.splitlines()]
         columns = ", ".join(f'"{column}" {_TYPES.get(column, "varchar")}' for column in header)
@@ -51,6 +56,7 @@ def test_an_example_has_the_result_on_the_page(connection: duckdb.DuckDBPyConnec
 
 
 def _cell_text(value: object) -> str:
+    """Return the text of a cell as the page writes it."""
     return f"{value:g}" if isinstance(value, float) else result_text([[value]]) if value is None else str(value)
 
 

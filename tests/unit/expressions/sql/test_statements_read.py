@@ -37,6 +37,7 @@ def test_the_tables_of_a_statement_are_the_results_that_it_reads(text: str, tabl
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to DuckDB with the tables of the cases."""
     with open_duckdb() as connection:
         yield connection
 
@@ -74,6 +75,7 @@ def test_rollup_adds_the_totals(connection: duckdb.DuckDBPyConnection) -> None:
     rows = connection.execute(
         parse_statement("SELECT flag, count(*) FROM A GROUP BY flag WITH ROLLUP ORDER BY 2 DESC LIMIT 1", "X").sql
     ).fetchall()
+    # The total is the largest count, because the table has 12 rows.
     assert rows == [(None, 12)]
 
 

@@ -12,7 +12,9 @@ from dashwright.expressions.transformations.data import CellType
 from dashwright.expressions.transformations.pipeline import read_steps
 from dashwright.expressions.transformations.result import transform, transformed_for_drawing
 
+#: Times that whole milliseconds cannot represent.
 NANOS = np.array([1_000_000_001, 2_000_000_002], np.int64)
+#: A frame with exact times, an integer of 61 bits and a null.
 ENGINE_FRAME = Frame(
     [
         Field("time", FieldType.TIME, NANOS),
@@ -41,6 +43,7 @@ def test_untouched_columns_are_exact() -> None:
 
 
 def test_cells_are_milliseconds_numbers_and_nulls() -> None:
+    """For transformations, a time is a number of milliseconds, and a null is ``None``."""
     assert [list(column.values) for column in from_frame(ENGINE_FRAME).columns] == [[1000, 2000], [2**60, None]]
 
 

@@ -10,10 +10,12 @@ from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.data import CellType, Frames
 from dashwright.expressions.transformations.registry import TRANSFORMATIONS
 
+#: Two series with one time in common, and a table of hosts.
 CPU = frame("A", time=[1000, 2000], cpu=[1, 2])
 MEM = frame("B", time=[2000, 3000], mem=[20, 30])
 HOSTS = frame("A", host=["a", "b", "a"], load=[1, 5, 3], ok=[True, False, True])
 
+#: Transformations with their options, the frames that they receive, and the cells of each frame that they return.
 CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
     ("noop", {}, [CPU], [{"time": [1000, 2000], "cpu": [1, 2]}]),
     ("convertFrameType", {"targetType": "exemplar"}, [CPU], [{"time": [1000, 2000], "cpu": [1, 2]}]),
@@ -286,7 +288,7 @@ def test_every_transformation_has_a_case() -> None:
 
 
 def test_groups_have_their_rows_as_nested_tables() -> None:
-    """The last column has a table for each group, without the column that the rows are grouped by."""
+    """The last column has a table of the rows of each group, without the column that the rows are grouped by."""
     (result,) = apply_all(
         [HOSTS], {"id": "groupToNestedTable", "options": {"fields": {"host": {"operation": "groupby", "aggregations": []}}}}
     )

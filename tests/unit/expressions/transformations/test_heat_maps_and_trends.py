@@ -19,6 +19,7 @@ NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
 def load_series(*values: float | None, ref_id: str = "A", **labels: str) -> DataFrame:
+    """Return a series with a point for each value, one second apart."""
     return frame(ref_id, column("time", [1000 * row for row in range(len(values))]), column("Value", values, None, **labels))
 
 
@@ -41,6 +42,7 @@ def test_frames_without_ascending_times_are_not_series() -> None:
 
 
 def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
+    """In a response, a trend is a frame with its points, and has its last value as ``value``."""
     (table,) = apply_all([load_series(1, 5)], {"id": "timeSeriesTable"})
     typed = to_typed_frame(table)
     document = orjson.loads(b"".join(part for part, _ in JsonFrameWriter().write(typed.frame, typed.types)))
@@ -113,6 +115,7 @@ def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, 
     try:
         (result,) = apply_all([load_series(*values)], {"id": "heatmap", "options": options})
     except TooLarge:
+        # Distant values and small buckets would have too many cells.
         return
     lefts, bounds, counts = (list(column.values) for column in result.columns)
     assert [column.name for column in result.columns] == ["xMin", "yMin", "Count"]
@@ -143,6 +146,7 @@ def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
     ],
 )
 def test_a_heat_map_that_cannot_be_calculated_is_an_error(values: list[float | None], options: dict[str, Any], problem: str) -> None:
+    """A logarithmic scale of values that are not positive, and too many cells, are errors with their reason."""
     with pytest.raises((BadRequest, TooLarge)) as error:
         transform([load_series(*values)], "heatmap", **options)
     assert problem in error.value.message

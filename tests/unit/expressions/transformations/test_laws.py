@@ -14,6 +14,7 @@ TEXT = st.lists(st.sampled_from(["a", "b", "B", "", "é", "10", "9"]), min_size=
 
 
 def series(ref_id: str, keys: list[int], name: str) -> DataFrame:
+    """Return a frame with the keys as times, and a column whose values are ten times the keys."""
     return frame(ref_id, column("time", keys), column(name, [key * 10 for key in keys]))
 
 

@@ -13,6 +13,7 @@ from dashwright.expressions.transformations.matchers.fields import MatchedColumn
 from dashwright.expressions.transformations.matchers.frames import frame_matcher
 from dashwright.expressions.transformations.names import DisplayNames
 
+#: A table whose columns have each type, a label, a display name and only nulls.
 TABLE = frame(
     "A", column("time", [1]), column("Value", [0], host="a"), column("text", ["x"], {"displayName": "Shown"}), column("n", [None])
 )
@@ -54,11 +55,13 @@ TABLE = frame(
     ],
 )
 def test_a_matcher_selects_fields(name: str, options: Any, matching: list[str]) -> None:
+    """A matcher of fields selects columns by their names, types, frames or values."""
     matches, names = field_matcher({"id": name, "options": options}), DisplayNames([TABLE])
     assert [column.name for column in TABLE.columns if matches(MatchedColumn(column, TABLE, names))] == matching
 
 
 def test_the_depth_of_conditions_is_limited() -> None:
+    """Conditions that are nested more than 20 times are an error."""
     condition: dict[str, Any] = {"id": "time"}
     for _ in range(30):
         condition = {"id": "invertMatch", "options": condition}
@@ -78,10 +81,12 @@ def test_the_depth_of_conditions_is_limited() -> None:
     ],
 )
 def test_a_matcher_selects_frames(name: str, options: Any, matching: str) -> None:
+    """A matcher of frames selects them by the ids of their queries or by their names."""
     matches = frame_matcher({"id": name, "options": options})
     assert "".join(item.ref_id for item in (frame("A"), frame("B", name="xy"), frame("C")) if matches(item)) == matching
 
 
+#: Cells whose comparison with a number or a text depends on JavaScript's conversions.
 VALUES = [None, UNDEFINED, float("nan"), 0, 5, "5", "abc", True]
 
 
@@ -101,6 +106,7 @@ VALUES = [None, UNDEFINED, float("nan"), 0, 5, "5", "abc", True]
     ],
 )
 def test_a_matcher_selects_values(name: str, options: dict[str, Any], matching: list[Any]) -> None:
+    """A matcher of values compares cells of any type as JavaScript does."""
     matches = cell_matcher({"id": name, "options": options})
     assert [value for value in VALUES if matches(value)] == matching
 
@@ -121,4 +127,8 @@ def test_a_matcher_selects_values(name: str, options: dict[str, Any], matching: 
     ],
 )
 def test_matches_are_replaced_as_in_javascript(pattern: str, replacement: str, text: str, expected: str) -> None:
+    """The replacement refers to groups, to the match and to the text around it, as in JavaScript.
+
+    Only a pattern with the flag ``g`` is replaced everywhere.
+    """
     assert TextPattern.of(pattern).replaced(text, replacement) == expected

@@ -10,6 +10,7 @@ from tests.unit.expressions.transformations.tables import apply_all, cells, colu
 from dashwright.expressions.transformations.names import DisplayNames
 from dashwright.expressions.transformations.pipeline import read_steps
 
+#: Frames of three queries, with the values 0, 1 and 2.
 A, B, C = (frame(ref_id, v=[index]) for index, ref_id in enumerate("ABC"))
 DOUBLE_VALUES = {
     "id": "calculateField",
@@ -26,6 +27,7 @@ def test_transformations_apply_in_order() -> None:
 
 @pytest.mark.parametrize("setting", [{"disabled": True}, {"topic": "annotations"}, {"id": "unknown"}])
 def test_disabled_and_unknown_transformations_change_nothing(setting: dict[str, Any]) -> None:
+    """Frames are unchanged by a transformation that is disabled, for annotations or unknown."""
     assert cells(apply_all([B], {**DOUBLE_VALUES, **setting})) == [{"v": [1]}]
 
 

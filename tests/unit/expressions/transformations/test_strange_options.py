@@ -26,8 +26,7 @@ CELL = st.sampled_from(
     [None, UNDEFINED, True, False, 0, -1, 2.5, 1e21, float("nan"), float("inf"), "", "a", "1", "1e5", "{}", [1, None], {"a": [UNDEFINED]}]
 )
 OPTIONS = [(name, options) for name, options, *_ in CASES]
-
-
+#: The places in the options where a wrong value is set, with the index of the transformation.
 TRANSFORMATIONS_AND_PATHS = [(index, path) for index, (_, options) in enumerate(OPTIONS) for path in paths(options)]
 
 
@@ -118,6 +117,7 @@ def test_too_many_frames_and_columns_are_rejected(name: str, options: dict[str, 
 
 
 def test_the_number_of_transformations_is_limited() -> None:
+    """A panel with more than 500 transformations is an error, which has their number."""
     with pytest.raises(BadRequest, match="501 transformations"):
         apply_all([LONG_FRAME], *[{"id": "noop"}] * 501)
 

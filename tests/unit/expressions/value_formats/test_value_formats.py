@@ -16,6 +16,7 @@ STRANGE_NUMBERS = (0.0, -0.0, 1e-320, -1e-320, 1.7e308, -1.7e308, 9.1e15, -9.1e1
 
 
 def text(unit: str, value: float, decimals: int | None = None, context: DateContext = CONTEXT) -> str:
+    """Return the text of a value in a unit."""
     return str(value_format(unit)(value, decimals, context))
 
 
@@ -76,6 +77,7 @@ def text(unit: str, value: float, decimals: int | None = None, context: DateCont
     ],
 )
 def test_value_is_written_with_its_unit(unit: str, value: float, decimals: int | None, expected: str) -> None:
+    """A value is scaled as usual for its unit. Without a number of decimals, it has the decimals that Grafana chooses."""
     assert text(unit, value, decimals) == expected
 
 
@@ -101,10 +103,12 @@ def test_value_is_written_with_its_unit(unit: str, value: float, decimals: int |
     ],
 )
 def test_custom_unit_is_read_from_its_notation(unit: str, expected: str) -> None:
+    """The notation of a custom unit defines the text around a number; an unknown notation follows the number."""
     assert text(unit, 1_500) == expected
 
 
 def test_prefix_and_suffix_of_a_text_are_separate() -> None:
+    """The sign and the symbol before a number, and the unit after it, are not part of its text."""
     assert value_format("currencyUSD")(-2_000, None, CONTEXT) == FormattedValue("2", prefix="-$", suffix="K")
     assert value_format("bytes")(1_024, 1, CONTEXT) == FormattedValue("1.0", suffix=" KiB")
 
@@ -123,6 +127,7 @@ def test_prefix_and_suffix_of_a_text_are_separate() -> None:
     ],
 )
 def test_time_is_written_in_the_zone_of_the_picture(unit: str, expected: str) -> None:
+    """Every unit of times writes a time in the zone of the picture, or relative to now."""
     time = datetime(2025, 3, 5, 1, 15, 30, tzinfo=UTC).timestamp() * 1000
     assert text(unit, time, context=DateContext(ZoneInfo("America/Lima"), NOW)) == expected
 
@@ -146,12 +151,14 @@ def test_dates_of_javascript_have_texts_in_any_year(unit: str, milliseconds: flo
 
 
 def test_date_is_omitted_on_the_current_day_of_the_zone() -> None:
+    """Units without the date of today write only the time of a value on the current day."""
     time = datetime(2025, 3, 5, 1, 15, 30, tzinfo=UTC).timestamp() * 1000
     assert text("dateTimeAsIsoNoDateIfToday", time) == "01:15:30"
     assert text("dateTimeAsUSNoDateIfToday", time) == "1:15:30 am"
 
 
 def test_milliseconds_are_written_only_in_a_context_with_milliseconds() -> None:
+    """A time in the format of the system has milliseconds only if the context asks for them."""
     assert text("dateTimeAsSystem", 1_500, context=DateContext(UTC, NOW, with_milliseconds=True)) == "1970-01-01 00:00:01.500"
     assert text("dateTimeAsSystem", 1_500) == "1970-01-01 00:00:01"
 
@@ -172,10 +179,12 @@ def test_milliseconds_are_written_only_in_a_context_with_milliseconds() -> None:
     ],
 )
 def test_relative_time_is_rounded_to_one_unit(seconds: int, expected: str) -> None:
+    """The distance of a time from now is a number of one unit, before or after now."""
     assert text("dateTimeFromNow", (NOW.timestamp() - seconds) * 1000) == expected
 
 
 @pytest.mark.parametrize("decimals", [None, -3, 0, 10_000])
 def test_every_number_has_a_bounded_text(decimals: int | None) -> None:
+    """In every unit, the text of a strange number has less than 500 characters, for any number of decimals."""
     units = [*VALUE_FORMATS, "si:", "currency:", "time:", "bool:", "count:", "time:X x w gg [", "x" * 10_000]
     assert not [(unit[:50], number) for unit in units for number in STRANGE_NUMBERS if len(text(unit, number, decimals)) >= 500]

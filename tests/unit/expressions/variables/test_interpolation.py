@@ -14,7 +14,9 @@ from dashwright.expressions.variables.formats import FORMATS, FormatContext
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import Value
 
+#: Variables with one value, with two and with none, whose characters formats escape.
 SCOPE = Scope({"one": Value.of("it's a.b", "One"), "many": Value.of(["x/1", 'y"'], ["X", "Y"]), "none": Value.of([])})
+#: The value of a variable with several selected options.
 SELECTION = replace(Value.of(["a.b", "c"]), is_selection=True)
 
 
@@ -43,10 +45,12 @@ SELECTION = replace(Value.of(["a.b", "c"]), is_selection=True)
     ],
 )
 def test_references_become_values(template: str, text: str) -> None:
+    """Each notation of a reference becomes the value of its variable, in the format that it names. Other text is unchanged."""
     assert SCOPE.interpolate(template) == text
 
 
 def test_dates_are_written_in_the_zone() -> None:
+    """A custom format of dates writes the time in the zone of the scope. A value without a time becomes ``NaN``."""
     time = {"t": Value.of("1705320000005")}
     scope = Scope(time, zone=ZoneInfo("America/New_York"))
     assert scope.interpolate("${t:date} ${t:date:seconds}") == "2024-01-15T12:00:00.005Z 1705320000"
@@ -74,6 +78,7 @@ def test_the_selection_of_all_is_replaced_by_its_custom_text() -> None:
 
 
 def test_every_dashboard_has_its_time_and_identity() -> None:
+    """The builtin variables are the time range, the dashboard, the organization and all other variables of the dashboard."""
     end = datetime(2024, 1, 15, 12, tzinfo=UTC)
     builtin = builtin_values(
         TimeRange(end - timedelta(hours=1), end), ("now-1h", "now"), "Europe/Berlin", {"uid": "u", "title": "Board"}, 3
@@ -85,6 +90,7 @@ def test_every_dashboard_has_its_time_and_identity() -> None:
 
 
 def test_names_are_found_wherever_text_is_replaced() -> None:
+    """Variables are found and replaced in every text of a document, except in its keys."""
     tree = {"a": ["$one", {"b": "${two:csv} [[three]]"}], "$key": 4}
     assert sorted(names_in(tree)) == ["one", "three", "two"]
     assert SCOPE.interpolate_tree({"$one": ["$one", 4, None]}) == {"$one": ["it's a.b", 4, None]}
@@ -107,4 +113,5 @@ def test_inserted_text_is_bounded() -> None:
 
 
 def _context() -> FormatContext:
+    """Return the context of a variable ``v``."""
     return FormatContext("v")

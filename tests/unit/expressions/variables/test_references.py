@@ -15,7 +15,9 @@ PROM, OTHER_SOURCE, SQL = (
     CatalogEntry("o", "Other", "prometheus"),
     CatalogEntry("s", "Sql", "grafana-postgresql-datasource"),
 )
+#: Two data sources for PromQL, the first of which is the default, and one for SQL.
 CATALOG = Catalog([OTHER_SOURCE, PROM, SQL])
+#: Variables that name data sources by uid or name, one that names an unknown one, and a broken variable.
 SCOPE = Scope(
     {"ds": Value.of("o"), "named": Value.of("Other"), "many": Value.of(["o", "p"]), "gone": Value.of("x")}, {"bad": "$bad is broken"}
 )
@@ -44,6 +46,7 @@ SCOPE = Scope(
     ],
 )
 def test_references_mean_a_data_source(reference: Any, uid: str) -> None:
+    """A reference means the data source with its uid or name, otherwise one of its type, otherwise the default."""
     source = resolve_reference(reference, CATALOG, SCOPE)
     assert isinstance(source, dict)
     assert source["uid"] == uid
@@ -59,6 +62,7 @@ def test_references_mean_a_data_source(reference: Any, uid: str) -> None:
     ],
 )
 def test_a_problem_names_the_variable_and_its_value(reference: Any, problem: str) -> None:
+    """The problem of a reference without a data source names the reference, the values of its variables and the alternatives."""
     assert resolve_reference(reference, CATALOG, SCOPE) == problem
 
 
@@ -78,6 +82,7 @@ def test_a_data_source_of_the_type_is_not_replaced() -> None:
 
 
 def uids(datasource: Any, *targets: dict[str, Any], panels: dict[str, Any] | None = None) -> list[Any]:
+    """Return the uid of the data source of each target of a panel."""
     resolved = read_targets({"datasource": datasource, "targets": list(targets)}, panels or {}, CATALOG, SCOPE)
     assert not resolved.problem, resolved.problem
     return [target["datasource"]["uid"] for target in resolved.targets]
@@ -95,6 +100,7 @@ def test_targets_use_the_data_source_of_their_panel() -> None:
 
 
 def test_panels_show_the_data_of_other_panels() -> None:
+    """A panel with the data source ``-- Dashboard --`` has the targets of another panel, which has queries of its own."""
     shared = {"datasource": {"uid": "o"}, "targets": [{"refId": "A"}, {"refId": "B"}]}
     assert uids("-- Dashboard --", {"panelId": 4}, panels={"4": shared}) == ["o", "o"]
     missing = read_targets({"datasource": "-- Dashboard --", "targets": [{"panelId": 5}]}, {"4": shared}, CATALOG, SCOPE)
@@ -105,17 +111,20 @@ def test_panels_show_the_data_of_other_panels() -> None:
 
 
 def test_a_broken_variable_is_the_problem_of_its_panels() -> None:
+    """The problem of a variable is that of each panel whose queries refer to it."""
     resolved = read_targets({"targets": [{"refId": "A", "expr": "up{x='$bad'}"}]}, {}, CATALOG, SCOPE)
     assert resolved.problem == "$bad is broken"
 
 
 def test_a_problem_of_several_variables_is_shown_once() -> None:
+    """A panel that refers to several variables with the same problem shows it once."""
     scope = Scope({}, dict.fromkeys(("a", "b"), "$a, $b are broken"))
     targets = read_targets({"targets": [{"refId": "A", "expr": "up{x='$a', y='$b'}"}]}, {}, CATALOG, scope)
     assert targets.problem == "$a, $b are broken"
 
 
 def test_only_the_query_has_the_format_of_the_data_source() -> None:
+    """In the query, a selection is a regular expression of PromQL; in the legend, it is the list of its values."""
     target = {"refId": "A", "expr": "x=~'$many'", "legendFormat": "$many"}
     (resolved,) = read_targets(
         {"targets": [target]}, {}, CATALOG, Scope({"many": Value(("a.", "b"), is_list=True, is_selection=True)})
@@ -124,5 +133,6 @@ def test_only_the_query_has_the_format_of_the_data_source() -> None:
 
 
 def test_targets_with_one_id_are_distinguished() -> None:
+    """Targets with equal ids or without one have distinct ids."""
     resolved = read_targets({"targets": [{"refId": "A"}, {"refId": "A"}, {}]}, {}, CATALOG, SCOPE)
     assert len({target["refId"] for target in resolved.targets}) == 3
