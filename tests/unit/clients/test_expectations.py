@@ -7,20 +7,24 @@ from tests.clients import archive, expectations, suite
 from tests.clients.dependency_missing import DependencyMissing
 from tests.clients.expectations import Expectations, Outcome, Result, UnpredictableResult
 
+#: The file of the client's tests whose results are judged.
 FILE = "test/elements/test_team.py"
 NO_EXPECTATIONS = Expectations({}, {}, {})
 EXPECTED_FAILURES = Path(__file__).parents[2] / "clients" / "expected_failures.toml"
 
 
 def results(passed: int, *others: Result) -> list[Result]:
+    """Return the results of a run in which ``passed`` tests passed, and others."""
     return [*(Result(f"{FILE}::test_{index}", Outcome.PASSED) for index in range(passed)), *others]
 
 
 def failure(name: str) -> Result:
+    """Return the result of a test that failed."""
     return Result(f"{FILE}::{name}", Outcome.FAILED, "it broke")
 
 
 def test_a_group_that_passes_has_no_complaint() -> None:
+    """A group in which every test passed has no complaint."""
     assert expectations.judge(FILE, results(3), NO_EXPECTATIONS) == []
 
 
@@ -63,6 +67,7 @@ def test_one_test_or_a_tenth_of_a_group_may_be_expected_to_fail(failing: int, ot
 
 
 def test_a_group_in_which_nothing_ran_failed() -> None:
+    """A group without results has failed, because a mistake in its selection would run no test."""
     assert expectations.judge(FILE, [], NO_EXPECTATIONS) == [f"{FILE}: no test ran"]
 
 
@@ -89,6 +94,7 @@ def test_results_are_read_by_node_id() -> None:
     ['[fails]\n"a::b" = ""', '[either."a::b"]\nmessage = "x"', '[fails]\n"a::b" = "x"\n[skips]\n"a::b" = "x"', '[fail]\n"a::b" = "x"'],
 )
 def test_a_list_without_reasons_or_with_duplicates_is_refused(text: str) -> None:
+    """A list of exceptions is invalid if a test has no reason or is in two tables, or if a table is unknown."""
     with pytest.raises(ValueError):
         expectations.read_expectations(text)
 

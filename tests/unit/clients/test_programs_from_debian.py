@@ -4,6 +4,7 @@ import pytest
 from tests.clients.dependency_missing import DependencyMissing
 from tests.clients.kubernetes import debian, kubectl
 
+#: A signed list of Debian with the hashes of its indexes. The index has another kind of hash, too.
 RELEASE = """Codename: trixie
 MD5Sum:
  0123456789abcdef0123456789abcdef 9678380 main/binary-amd64/Packages.xz
@@ -12,6 +13,7 @@ SHA256:
  {}  9678380 main/binary-amd64/Packages.xz
 """.format("a" * 64, "b" * 64)
 
+#: An index of packages, with a similar name and with a description that looks like a file.
 PACKAGES = """Package: kubectl-extras
 Filename: pool/other.deb
 SHA256: 1

@@ -11,11 +11,14 @@ from tests.dashboards.promql import label_names, label_values
 
 
 def panel(kind: str, *targets: dict[str, Any], source: str = "prometheus", **members: Any) -> dict[str, Any]:
+    """Return a panel whose title is its type, with up to three targets, for a data source that does not exist here."""
     listed = [{"refId": ref_id, **target} for ref_id, target in zip("ABC", targets, strict=False)]
     return {"type": kind, "title": kind, "datasource": {"type": source, "uid": "elsewhere"}, "targets": listed, **members}
 
 
+#: The columns that a panel's transformation reads.
 MATRIX = {"columnField": "year", "rowField": "month", "valueField": "value"}
+#: Panels for each query language, some with transformations that need columns of the query.
 PANELS = [
     panel("timeseries", {"expr": "sum by (job) (rate(hits[5m]))", "legendFormat": "{{job}}"}),
     panel("heatmap", {"expr": "sum by (le) (rate(seconds_bucket[5m]))", "format": "heatmap"}),
@@ -88,9 +91,11 @@ async def test_the_report_names_what_is_not_drawn(tmp_path: Path, capsys: pytest
     ],
 )
 def test_labels_are_those_of_the_query(query: str, names: list[str]) -> None:
+    """Generated series have the labels that PromQL would return. Without an aggregation, these include the default labels."""
     assert label_names(query, ["pod"]) == names
 
 
 def test_values_of_labels_are_those_that_the_query_selects() -> None:
+    """A label has the values that the query selects or sets, otherwise generated ones."""
     query = 'label_set(up{job="a", zone=~"b|c", pod=~".*"}, "series", "Own")'
     assert [label_values(query, name, 2) for name in ("job", "zone", "pod", "series")] == [["a"], ["b", "c"], ["pod-1", "pod-2"], ["Own"]]

@@ -25,6 +25,7 @@ def test_a_label_has_database_and_host(url: str, label: str) -> None:
     assert database_label(url) == label
 
 
+# The prefix prevents that a password is part of the expected label.
 @given(st.text(min_size=6).map(lambda text: "Zq" + text))
 def test_no_label_has_a_password(password: str) -> None:
     """The label has no password, neither of the user part of a URL nor of its query."""

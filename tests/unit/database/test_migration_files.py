@@ -26,6 +26,7 @@ def test_an_invalid_name_is_an_error(tmp_path: Path, name: str) -> None:
 
 #: The last migration that ran before services of two versions had to run on one schema.
 LAST_UNRESTRICTED = "0043"
+#: SQL that removes or changes a part of the schema that programs of the previous version use.
 _REMOVES = re.compile(r"\b(drop (table|column)|rename (to|column)|alter column \w+ (set not null|type)|drop default)\b", re.IGNORECASE)
 
 

@@ -14,6 +14,7 @@ from dashwright.common.database import queries
 from dashwright.common.errors import DashwrightError
 
 NAMES = st.from_regex(r"\A[a-z][a-z0-9_]{0,20}\Z")
+#: Texts without the characters that begin comments, parameters and fragments, and without other ends of lines.
 BODIES = st.text(st.characters(codec="utf-8", exclude_characters="-:{\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), min_size=1).filter(str.strip)
 ROOT = Path(__file__).parents[3]
 

@@ -13,7 +13,7 @@ from dashwright.common.settings import PREFIX, Settings
 ROOT = Path(__file__).parents[3]
 DOCKERFILES = sorted(ROOT.glob("services/*/Dockerfile"))
 SETTING_NAMES = {PREFIX + name.upper() for name in Settings.model_fields}
-# These images prepare their own files under their own users before the server starts.
+#: Servers whose images prepare their files before the start, and need a writable root file system.
 WRITABLE_ROOT = {"postgres", "rabbitmq"}
 
 
@@ -37,11 +37,13 @@ each_dockerfile = pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda 
 
 
 def _instructions(dockerfile: Path) -> list[list[str]]:
+    """Return the words of each instruction. An instruction of several lines is one."""
     text = re.sub(r"\\\n\s*", "", dockerfile.read_text(encoding="utf-8"))
     return [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def _variables() -> Iterator[tuple[str, str]]:
+    """Yield each file of the stack with each variable of settings in it."""
     for file in (ROOT / "docker-compose.yml", *DOCKERFILES):
         for variable in re.findall(rf"{PREFIX}[A-Z_]+", file.read_text(encoding="utf-8")):
             yield str(file.relative_to(ROOT)), variable

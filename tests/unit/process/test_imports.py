@@ -17,6 +17,7 @@ def test_entry_points_import_their_service_without_garbage_collection(module: st
     assert not _imported_modules(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
 
 
+#: A program in which the engine is warmed up while another thread parses its first statement. Threads switch after each microsecond.
 _TWO_FIRST_USES = """
 import sys, threading
 from concurrent.futures import ThreadPoolExecutor

@@ -17,6 +17,7 @@ class Server:
         self.attempted = asyncio.Event()
 
     async def start(self) -> str:
+        """Return a result, or raise Unavailable for the first attempts."""
         self.attempts += 1
         self.attempted.set()
         if self.attempts <= self._refusals:

@@ -13,6 +13,7 @@ class BrokenPipe:
     """A log whose reader has ended."""
 
     def info(self, event: str, **_: Any) -> None:
+        """Raise BrokenPipeError."""
         raise BrokenPipeError(event)
 
 

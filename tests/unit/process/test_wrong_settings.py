@@ -9,6 +9,7 @@ from dashwright.api import main as api
 from dashwright.expressions import main as expressions
 from dashwright.jobs_worker import main as jobs_worker
 
+#: An address to which no service listens.
 CLOSED_PORT = "127.0.0.1:9"
 VALID_SETTINGS = {
     "DATABASE_URL": f"postgresql://u:p@{CLOSED_PORT}/d",

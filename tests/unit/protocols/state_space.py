@@ -46,6 +46,7 @@ class Search:
 def explore(initial: Model, goal: Callable[[Model], bool] | None = None) -> Search:
     """Visit every reachable state until one violates an invariant.
 
+    ``origins`` has the state and step by which each state was reached first, and ``predecessors`` all states from which it was reached.
     With ``goal``, a state from which no sequence of steps leads to a goal is a violation, too.
     """
     origins: dict[Model, tuple[Model, str] | None] = {initial: None}
@@ -82,6 +83,7 @@ def _first_stuck(predecessors: dict[Model, list[Model]], goal: Callable[[Model],
 
 
 def _trace(origins: dict[Model, tuple[Model, str] | None], state: Model) -> tuple[str, ...]:
+    """Return the names of the steps from the initial state to a state."""
     names: list[str] = []
     while (origin := origins[state]) is not None:
         state, name = origin

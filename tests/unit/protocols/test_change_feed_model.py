@@ -14,6 +14,7 @@ WATCHED_NAMESPACE = "a"
 #: Namespaces of the writers. Each writer runs one transaction.
 WRITERS = ("a", "a", "b")
 
+#: How many writers a lock excludes from each other, and how the stream finds the changes that it has not read.
 LockScope = Literal["namespace", "table", "nothing"]
 ReadMethod = Literal["snapshot", "version"]
 
@@ -39,7 +40,9 @@ class Watcher:
     version: int
     #: Position in the log of the stream; None while it has to read from the database.
     log_index: int | None = None
+    #: Versions of the changes, in the order in which the client received them.
     received: tuple[int, ...] = ()
+    #: Versions of the changes that the client's list includes.
     listed: frozenset[int] = frozenset()
     may_reconnect: bool = True
 
@@ -50,9 +53,11 @@ class Feed:
 
     lock_scope: LockScope = "namespace"
     read_method: ReadMethod = "snapshot"
+    #: The last version that the database has given to a change.
     sequence: int = 0
     #: Per writer: ``idle``, ``locked``, ``written``, ``committed`` or ``aborted``.
     phases: tuple[str, ...] = ("idle",) * len(WRITERS)
+    #: All changes, including those of transactions that have not ended or have aborted.
     rows: tuple[Row, ...] = ()
     #: Writers whose changes the stream has read.
     snapshot: frozenset[int] = frozenset()
@@ -62,6 +67,7 @@ class Feed:
     dropped: int = 0
     #: A version of the sequence, read before ``locked_namespaces``.
     sampled_version: int | None = None
+    #: The namespaces of the writers that held a lock when the stream read the locks.
     locked_namespaces: frozenset[str] | None = None
     #: The sampled version and locked namespaces, once the stream has read all changes that were visible when the locks were read.
     settled: tuple[int, frozenset[str]] | None = None
@@ -75,6 +81,7 @@ class Feed:
         yield from self._watcher_steps()
 
     def _writer_steps(self, writer: int) -> Iterator[tuple[str, Self]]:
+        """Yield the next steps of a transaction. Only that of the first writer may abort."""
         phase = self.phases[writer]
         if phase == "idle" and not self._is_blocked(writer):
             yield f"writer {writer} locks", self._in_phase(writer, "locked")
@@ -87,15 +94,18 @@ class Feed:
                 yield f"writer {writer} aborts", self._in_phase(writer, "aborted")
 
     def _is_blocked(self, writer: int) -> bool:
+        """Return whether another writer holds the lock that a writer needs."""
         if self.lock_scope == "nothing":
             return False
         holders = [other for other, phase in enumerate(self.phases) if phase in ("locked", "written")]
         return any(self.lock_scope == "table" or WRITERS[other] == WRITERS[writer] for other in holders)
 
     def _in_phase(self, writer: int, phase: str) -> Self:
+        """Return the state in which a writer is in another phase."""
         return replace(self, phases=(*self.phases[:writer], phase, *self.phases[writer + 1 :]))
 
     def _stream_steps(self) -> Iterator[tuple[str, Self]]:
+        """Yield the steps of the stream: reads of changes, the two parts of a sample, and the loss of buffered changes."""
         visible = self._visible()
         if self.read_method == "snapshot":
             new_rows = [row for row in visible if row.writer not in self.snapshot]
@@ -120,6 +130,7 @@ class Feed:
             yield "buffer drops its changes", replace(self, dropped=len(self.log))
 
     def _watcher_steps(self) -> Iterator[tuple[str, Self]]:
+        """Yield the list of the client, its reads from the database and the log, its bookmark, and one reconnection."""
         watcher = self.watcher
         if watcher is None:
             listed = frozenset(row.version for row in self._visible() if row.namespace == WATCHED_NAMESPACE)
@@ -137,11 +148,13 @@ class Feed:
             yield "client reconnects", replace(self, watcher=replace(watcher, log_index=None, may_reconnect=False))
 
     def _is_in_log(self, row: Row) -> bool:
+        """Return whether the stream regards a change as read."""
         if self.read_method == "snapshot":
             return row.writer in self.snapshot
         return row.version <= max((entry.version for entry in self.log), default=0)
 
     def _deliver(self, rows: list[Row] | tuple[Row, ...]) -> Self:
+        """Return the state in which the watcher has received those of the changes that are newer than its version."""
         assert self.watcher is not None
         new = [
             row.version
@@ -154,6 +167,7 @@ class Feed:
         )
 
     def _visible(self) -> list[Row]:
+        """Return the committed changes."""
         return [row for row in self.rows if self.phases[row.writer] == "committed"]
 
     def check(self, *, is_final: bool) -> None:

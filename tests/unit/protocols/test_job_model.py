@@ -18,6 +18,7 @@ ALL_RULES = frozenset({"check the lease", "check the group", "recover expired le
 
 #: Numbers of the jobs that share a concurrency group with one slot.
 GROUP = frozenset({0, 1})
+#: Number of jobs that a worker runs at the same time.
 SLOTS = 2
 
 
@@ -28,6 +29,7 @@ class Job:
     state: State = "pending"
     #: The claim that holds the lease; claims are counted over all workers.
     owner: int | None = None
+    #: Number of times that a result was recorded.
     results: int = 0
 
 
@@ -36,6 +38,7 @@ class ClaimedJob:
     """A job that a worker runs."""
 
     job: int
+    #: The claim of the job.
     owner: int
     has_run: bool = False
 
@@ -46,10 +49,13 @@ class Jobs:
 
     rules: frozenset[str] = ALL_RULES
     jobs: tuple[Job, ...] = (Job(), Job(), Job())
+    #: The jobs that each worker runs.
     workers: tuple[tuple[ClaimedJob, ...], ...] = ((), ())
     #: Whether a wake-up is in the broker's queue. More than one have the same effect.
     is_woken: bool = True
+    #: Number of claims of all workers.
     claims: int = 0
+    #: The faults that have not happened yet.
     faults: frozenset[str] = frozenset({"loss", "crash", "freeze"})
 
     def steps(self) -> Iterator[tuple[str, Self]]:
@@ -61,6 +67,7 @@ class Jobs:
         yield from self._recovery_steps()
 
     def _worker_steps(self, index: int, running: tuple[ClaimedJob, ...]) -> Iterator[tuple[str, Self]]:
+        """Yield the claims of a worker, the runs and ends of its jobs, and its crash."""
         # A worker that has just finished a job searches again, and an idle worker does so periodically.
         searches = self.is_woken or "search periodically" in self.rules
         if searches and len(running) < SLOTS:
@@ -91,6 +98,7 @@ class Jobs:
         return state._with_worker(index, (*self.workers[index], *(ClaimedJob(number, owner) for number in chosen)))
 
     def _finish(self, index: int, ended: list[ClaimedJob]) -> Self:
+        """Return the state after a worker recorded the results of its ended jobs. Those whose lease it lost are ignored."""
         state = self._with_worker(index, tuple(item for item in self.workers[index] if item not in ended))
         for item in ended:
             job = state.jobs[item.job]
@@ -100,6 +108,7 @@ class Jobs:
         return replace(state, is_woken=True)
 
     def _recovery_steps(self) -> Iterator[tuple[str, Self]]:
+        """Yield the ends of leases: of jobs that no worker holds, and once of a job whose worker still runs it."""
         held = {(item.job, item.owner) for running in self.workers for item in running}
         for number, job in enumerate(self.jobs):
             if job.state != "working" or "recover expired leases" not in self.rules:
@@ -111,12 +120,15 @@ class Jobs:
                 yield f"the worker of job {number} freezes beyond its lease", requeued._with_fault("freeze")
 
     def _with_fault(self, fault: str, **changes: bool) -> Self:
+        """Return the state after a fault, which happens only once."""
         return replace(self, faults=self.faults - {fault}, **changes)  # type: ignore[arg-type]
 
     def _with_job(self, number: int, job: Job) -> Self:
+        """Return the state with another row of a job."""
         return replace(self, jobs=(*self.jobs[:number], job, *self.jobs[number + 1 :]))
 
     def _with_worker(self, index: int, running: tuple[ClaimedJob, ...]) -> Self:
+        """Return the state in which a worker runs other jobs."""
         return replace(self, workers=(*self.workers[:index], running, *self.workers[index + 1 :]))
 
     @property

@@ -7,13 +7,16 @@ from tests.proxies.amqp_conversation import AmqpConversation
 from tests.proxies.conversation import Conversation, Moment, Unit
 from tests.proxies.postgres_conversation import PostgresConversation, step_names
 
+#: The SQL of the statement that claims jobs.
 CLAIM = next(text for text, step in step_names().items() if step == "jobs.claim")
 
 
 def postgres_message(kind: bytes, payload: bytes) -> bytes:
+    """Return a message of PostgreSQL's protocol."""
     return kind + (len(payload) + 4).to_bytes(4) + payload
 
 
+#: Messages of a client that executes a prepared statement in a transaction, and the response of the server to each step.
 STARTUP = (8).to_bytes(4) + bytes(4)
 BEGIN, COMMIT = (postgres_message(b"Q", text + b"\0") for text in (b"BEGIN;", b"COMMIT;"))
 PARSE = postgres_message(b"P", b"s1\0" + CLAIM.encode() + b"\0\0\0")
@@ -22,17 +25,21 @@ READY = postgres_message(b"Z", b"T")
 
 
 def amqp_frame(frame_type: int, payload: bytes, channel: int = 1) -> bytes:
+    """Return a frame of AMQP."""
     return bytes([frame_type]) + channel.to_bytes(2) + len(payload).to_bytes(4) + payload + b"\xce"
 
 
 def amqp_method(class_id: int, method_id: int, arguments: bytes) -> bytes:
+    """Return the frame of a method of AMQP."""
     return amqp_frame(1, class_id.to_bytes(2) + method_id.to_bytes(2) + arguments)
 
 
 def short(text: str) -> bytes:
+    """Return a text of at most 255 bytes as an argument of AMQP."""
     return bytes([len(text)]) + text.encode()
 
 
+#: A wake-up with its content, and a delivered submission with its acknowledgement.
 PUBLISH = amqp_method(60, 40, bytes(2) + short("dashwright.jobs") + short("work.sync") + b"\1")
 CONTENT = amqp_frame(2, bytes(4) + (2).to_bytes(8) + bytes(2)) + amqp_frame(3, b"{}")
 DELIVER = amqp_method(60, 60, short("tag") + (7).to_bytes(8) + b"\0" + short("dashwright.jobs") + short("submit.default"))
@@ -40,6 +47,7 @@ ACKNOWLEDGE, CONFIRM = (amqp_method(60, 80, number.to_bytes(8) + b"\0") for numb
 
 
 def moments(units: Iterator[Unit]) -> list[str]:
+    """Return the moments before and after steps in forwarded units."""
     return [str(moment) for unit in units for moment in (*unit.before, *unit.after)]
 
 

@@ -23,6 +23,7 @@ def test_the_public_address_is_that_of_the_setting_or_the_listener(value: dict[s
 
 @pytest.mark.parametrize("value", ["boards.example.com", "ftp://example.com", "https://", "https://a?b=c", "https://u:p@a", "https://a:0"])
 def test_invalid_addresses_are_rejected(value: str) -> None:
+    """A public address has the scheme HTTP or HTTPS, a host and a valid port, and neither a query nor credentials."""
     with pytest.raises(ValueError, match="is not an address"):
         Settings(public_url=value)
 
@@ -47,5 +48,6 @@ def test_an_api_may_have_a_kind() -> None:
     "value", ["git.example.com", "=https://a", "a=b", "a=gitlab+", "a=gitlab+x", "a=other+https://a", "a=Gitlab", "a=+https://a"]
 )
 def test_an_api_without_host_or_address_is_refused(value: str) -> None:
+    """An entry without a host, with an unknown kind or with an invalid address is an error that shows the correct form."""
     with pytest.raises(ValueError, match="host=https://address"):
         Settings(git_host_apis=value)

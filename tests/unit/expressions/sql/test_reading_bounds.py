@@ -13,7 +13,7 @@ from dashwright.expressions.sql.statement_errors import StatementError
 
 pytestmark = pytest.mark.exhaustive
 
-#: The depth of nested texts. With the ``SELECT``, it is that of the deepest statement that the parser accepts.
+#: The depth of nested expressions, one less than ``bounds.MAX_DEPTH``.
 _MAX_NESTING = 24
 #: The steps that the parser may take for the longest statement.
 _MAX_STEPS = bounds.step_limit(bounds.MAX_TOKENS)

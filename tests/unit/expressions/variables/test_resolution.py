@@ -17,6 +17,7 @@ from dashwright.expressions.variables.resolution import Resolution, ResolutionCo
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import Option
 
+#: The end of the time range of the dashboard.
 END = datetime(2024, 1, 15, 12, tzinfo=UTC)
 CATALOG = Catalog(
     [
@@ -34,6 +35,7 @@ class RecordingSource:
         self.sent_queries: list[str] = []
 
     async def send_query(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+        """Return the words of the interpolated query. The query ``fail`` is an error."""
         text = scope.interpolate(definition.query_text)
         self.sent_queries.append(text)
         if text == "fail":
@@ -48,6 +50,10 @@ async def resolve_variables(
     seconds: float = 2.0,
     **spec: Any,
 ) -> Resolution:
+    """Return the variables of a dashboard that refers to all of them, with values from its URL.
+
+    ``seconds`` is the time for all queries, and ``spec`` has other members of the dashboard.
+    """
     board = {"templating": {"list": list(variables)}, **spec}
     context = ResolutionContext(
         CATALOG, TimeRange(END - timedelta(hours=1), END), {}, url or {}, (source or RecordingSource()).send_query, seconds=seconds
@@ -56,6 +62,7 @@ async def resolve_variables(
 
 
 def variable(type_: str, query: Any = "", current: Any = None, **members: Any) -> dict[str, Any]:
+    """Return the definition of the variable ``v``, with ``current`` as its saved value."""
     members_of_current_value = {} if current is None else {"current": {"value": current, "text": current}}
     return {"name": "v", "type": type_, "query": query, **members_of_current_value, **members}
 
@@ -95,6 +102,7 @@ def variable(type_: str, query: Any = "", current: Any = None, **members: Any) -
     ],
 )
 async def test_variables_have_the_value_that_grafana_gives(definition: dict[str, Any], text: str) -> None:
+    """A variable has its saved value, if its type permits the value, otherwise the default of the type: mostly all or the first option."""
     assert (await resolve_variables(definition)).scope.interpolate("$v") == text
 
 
@@ -124,6 +132,7 @@ async def test_values_of_the_url_take_precedence() -> None:
 
 
 async def test_variables_refer_to_earlier_and_later_ones() -> None:
+    """A variable is resolved after those that its query refers to, in any order of their definitions."""
     source = RecordingSource()
     first = {**variable("query", "$second-1 $second-2"), "name": "first"}
     second = {**variable("custom", "p,q", "q"), "name": "second"}
@@ -132,15 +141,18 @@ async def test_variables_refer_to_earlier_and_later_ones() -> None:
 
 
 async def test_only_variables_in_use_are_queried() -> None:
+    """Only the queries of variables that the dashboard refers to, directly or indirectly, are sent."""
     source = RecordingSource()
     context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.send_query)
     queries = {"used": "$inner", "inner": "x", "spare": "y"}
     board = {"templating": {"list": [{**variable("query", query), "name": name} for name, query in queries.items()]}}
     await resolve(board, names_in("$used"), context)
+    # The query of "used" is the value of "inner".
     assert source.sent_queries == ["x", "x"]
 
 
 async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> None:
+    """Variables that refer to each other have their saved values. No query of them is sent, and a notice names them."""
     source = RecordingSource()
     cyclic_variables = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
     resolved = await resolve_variables(*cyclic_variables, source=source)
@@ -149,6 +161,7 @@ async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> 
 
 
 async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
+    """A variable whose query fails has its saved value and a problem with the reason."""
     resolved = await resolve_variables(variable("query", "fail", "saved"))
     assert resolved.scope.interpolate("$v") == "saved"
     assert resolved.scope.problems == {"v": "$v has no options: it is broken"}
@@ -178,12 +191,14 @@ async def test_a_missing_data_source_is_the_only_problem_of_its_queries() -> Non
 
 
 async def test_options_are_limited_with_a_notice() -> None:
+    """The first options of a query are used up to the limit, and a notice has the number of all options."""
     resolved = await resolve_variables(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
     assert len(resolved.scope.values["v"].values) == len(resolved.options["v"]) == MAX_OPTIONS
     assert resolved.notices == ["$v has 10000 options, of which the first 1000 are used"]
 
 
 async def test_values_that_are_too_long_are_a_problem() -> None:
+    """If the selected values of a variable have too many characters together, their number is the problem of the variable."""
     resolved = await resolve_variables(variable("query", " ".join(f"{index:>0500}" for index in range(900)), includeAll=True))
     assert "have 450000 characters" in resolved.scope.problems["v"]
 
@@ -191,6 +206,7 @@ async def test_values_that_are_too_long_are_a_problem() -> None:
 @pytest.mark.parametrize("pattern", ["/(a|aa)+$/", "/(a|aa)+$/g", "/^(([a-z])+.)+[A-Z]([a-z])+$/"])
 @pytest.mark.usefixtures("short_pattern_time")
 async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
+    """A regular expression of options that takes exponential time is a problem after its time limit."""
     started = monotonic()
     resolved = await resolve_variables(variable("query", "a" * 5_000 + "!", regex=pattern))
     assert monotonic() - started < 20
@@ -198,8 +214,13 @@ async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
 
 
 async def test_slow_queries_end_with_the_budget() -> None:
+    """All queries of variables together end after the time that they may take."""
+
     class SlowSource(RecordingSource):
+        """A data source that responds after a minute."""
+
         async def send_query(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+            """Return no options, after a minute."""
             await asyncio.sleep(60)
             return []
 
@@ -234,6 +255,7 @@ async def test_filters_apply_to_queries_of_their_data_source(
 
 
 async def test_inputs_of_shared_dashboards_have_values() -> None:
+    """An input for a data source has the default one of its type, and a constant input its value."""
     inputs = [
         {"name": "DS_P", "type": "datasource", "pluginId": "prometheus"},
         {"name": "C", "type": "constant", "value": "k"},
@@ -242,6 +264,7 @@ async def test_inputs_of_shared_dashboards_have_values() -> None:
     assert (await resolve_variables(__inputs=inputs)).scope.interpolate("${DS_P} $C ${DS_L}") == "b k ${DS_L}"
 
 
+#: Options in no order, whose order depends on the case of letters and on the value of numbers.
 NAMES = ["web-10", "web-9", "Web-1", "db-2", "db-2", "cache"]
 
 
@@ -264,16 +287,19 @@ NAMES = ["web-10", "web-9", "Web-1", "db-2", "db-2", "cache"]
     ],
 )
 def test_options_are_filtered_and_sorted(pattern: str, sort: int, values: list[str]) -> None:
+    """Options that match the pattern are listed once, as the text of its first group, in the order with the number ``sort``."""
     assert [option.value for option in queried_options([Option(name, name) for name in NAMES], pattern, sort)] == values
 
 
 def test_named_groups_give_value_and_text() -> None:
+    """The groups ``value`` and ``text`` of a pattern are the value and the text of an option. Listed options have them before ``:``."""
     options = queried_options([Option("id=7 name=seven", "id=7 name=seven")], "/id=(?<value>\\d+) name=(?<text>\\w+)/", 0)
     assert options == [Option("7", "seven")]
     assert listed_options(" a , b ,c : d") == [Option("a", "a"), Option("b", "b"), Option("d", "c")]
 
 
 def test_an_invalid_regular_expression_is_named() -> None:
+    """An invalid pattern of options is an error that contains the pattern."""
     with pytest.raises(BadRequest, match=r"'\(' is invalid"):
         queried_options([], "/(/", 0)
 
