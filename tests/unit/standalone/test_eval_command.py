@@ -20,6 +20,7 @@ pytestmark = pytest.mark.exhaustive
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/query.json"
 PROMETHEUS = {"type": "prometheus", "uid": "p"}
+#: One minute after the start of 1970, in which the recorded points are.
 NOW = datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
 
 WriteDocument = Callable[[Any], str]
@@ -38,11 +39,13 @@ def write_document(tmp_path: Path) -> WriteDocument:
 
 
 def frame(values: list[Any], times: list[int] | None = None, **labels: str) -> dict[str, Any]:
+    """Return a recorded series, with a point for each second unless its times are given in milliseconds."""
     fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number", "labels": labels}]
     return {"schema": {"fields": fields}, "data": {"values": [times or [(row + 1) * 1000 for row in range(len(values))], values]}}
 
 
 def recording(**frames: list[Any]) -> dict[str, Any]:
+    """Return a recorded response with the frames of each query."""
     return {"results": {ref_id: {"status": 200, "frames": frames_of_ref_id} for ref_id, frames_of_ref_id in frames.items()}}
 
 
@@ -60,6 +63,7 @@ def panel(**fields: Any) -> dict[str, Any]:
 
 
 def values_of(text: str, ref_id: str = "B") -> Any:
+    """Return the values of the first frame of a query in the JSON output."""
     return json.loads(text)["results"][ref_id]["frames"][0]["data"]["values"][-1]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from dashwright.standalone.importing import fields
 
+#: The time that all readable notations mean.
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 

@@ -10,14 +10,18 @@ import pytest
 from dashwright.standalone.cli import app
 from dashwright.standalone.lint import check
 
+#: A dashboard without findings.
 VALID_DASHBOARD = {"title": "Good", "editable": False, "panels": []}
 DATASOURCE_VARIABLE = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
 PANEL = {"type": "text", "title": "P", "targets": [{"refId": "A"}, {"refId": "A"}]}
+#: A dashboard with a panel that violates a rule whose findings are errors.
 FAULTY_DASHBOARD = {"title": "Bad", "editable": False, "templating": {"list": [DATASOURCE_VARIABLE]}, "panels": [PANEL]}
+#: A dashboard that violates only a convention.
 PLAIN_DASHBOARD = {"title": "Plain", "panels": []}
-"""A dashboard that violates only a convention."""
 
+#: The rule that the faulty dashboard violates.
 RULE = "target-ref-id-rule"
+#: A configuration that makes warnings of the errors of this rule.
 CONFIG_THAT_WARNS = f"warnings:\n  {RULE}:\n"
 
 WriteFiles = Callable[[str, Any], str]
@@ -25,7 +29,7 @@ WriteFiles = Callable[[str, Any], str]
 
 @pytest.fixture
 def write_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteFiles:
-    """Write files into a directory that is the current one."""
+    """Return a function that writes a file into the current directory, and returns its name."""
     monkeypatch.chdir(tmp_path)
 
     def write_files(name: str, document: Any) -> str:
@@ -76,18 +80,21 @@ def test_a_directory_is_linted_recursively(write_files: WriteFiles, capsys: pyte
 def test_the_exit_status_is_that_of_the_worst_finding(
     write_files: WriteFiles, document: Any, config: str, *, strict: bool, status: int
 ) -> None:
+    """The status is 1 after an error, and in the strict mode also after a warning."""
     name = write_files("a.json", document)
     write_files(".dashboard-lint", config)
     assert check([name], strict=strict) == status
 
 
 def test_a_given_configuration_replaces_that_of_the_directory(write_files: WriteFiles) -> None:
+    """The configuration in the directory has no effect if another one is given."""
     name = write_files("a.json", FAULTY_DASHBOARD)
     write_files(".dashboard-lint", CONFIG_THAT_WARNS)
     assert check([name], config=Path(write_files("other.yaml", ""))) == 1
 
 
 def test_json_lists_every_dashboard(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    """The JSON output lists every dashboard with its findings, also one without findings."""
     assert check([write_files("bad.json", FAULTY_DASHBOARD), write_files("good.json", VALID_DASHBOARD)], as_json=True) == 1
     faulty_dashboard, valid_dashboard = json.loads(capsys.readouterr().out)
     assert (valid_dashboard["path"], valid_dashboard["issues"]) == ("good.json", [])
@@ -106,6 +113,7 @@ def test_json_lists_every_dashboard(write_files: WriteFiles, capsys: pytest.Capt
 def test_an_unreadable_file_has_another_exit_status(
     write_files: WriteFiles, capsys: pytest.CaptureFixture[str], document: Any, config: str, reason: str
 ) -> None:
+    """A missing or invalid file, or an invalid configuration, ends with status 2 and the reason, because nothing was checked."""
     if document is not None:
         write_files("a.json", document)
     write_files(".dashboard-lint", config)
@@ -127,6 +135,7 @@ def test_a_misspelt_key_of_the_configuration_is_reported(write_files: WriteFiles
 
 
 def test_lint_is_a_command(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line accepts the options, and ends with the status of the check."""
     name = write_files("a.json", FAULTY_DASHBOARD)
     with pytest.raises(SystemExit) as program_exit:
         app(["lint", name, "--json", "--strict"])

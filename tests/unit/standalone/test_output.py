@@ -7,6 +7,7 @@ from rich.table import Table
 
 from dashwright.standalone.remote.output import Output
 
+#: A text that is longer than a line of a terminal.
 LONG_TEXT = "word " * 60 + "end"
 
 

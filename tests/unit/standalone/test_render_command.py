@@ -20,6 +20,7 @@ TIME = {"from": "1970-01-01T00:00:00Z", "to": "1970-01-01T00:01:00Z"}
 
 
 def panel(panel_id: int, **fields: Any) -> dict[str, Any]:
+    """Return a panel with a query that refers to the variable of the dashboard."""
     targets = [{"refId": "A", "datasource": SOURCE, "expr": "up{node='$node'}"}]
     position = {"x": 0, "y": panel_id * 8, "w": 24, "h": 8}
     return {"id": panel_id, "title": f"Panel {panel_id}", "type": "timeseries", "gridPos": position, "targets": targets, **fields}
@@ -34,6 +35,7 @@ DASHBOARD = {
 
 
 def results(*values: float) -> dict[str, Any]:
+    """Return a recorded response with a series that has a value for each second."""
     fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number"}]
     data = {"values": [[(row + 1) * 1000 for row in range(len(values))], list(values)]}
     return {"results": {"A": {"frames": [{"schema": {"fields": fields}, "data": data}]}}}
@@ -44,6 +46,8 @@ WriteFile = Callable[[str, Any], str]
 
 @pytest.fixture
 def write_file(tmp_path: Path) -> WriteFile:
+    """Return a function that writes a document to a file, and returns the path of the file."""
+
     def write_file(name: str, document: Any) -> str:
         path = tmp_path / name
         path.write_text(json.dumps(document))
@@ -53,12 +57,14 @@ def write_file(tmp_path: Path) -> WriteFile:
 
 
 def run_command(*arguments: str) -> int:
+    """Run ``dashwright render`` in this process, and return its exit status."""
     status = app(["render", *arguments], result_action="return_value")
     assert isinstance(status, int)
     return status
 
 
 def report_of(path: Path) -> dict[int, tuple[str, str]]:
+    """Return the state and the message of each panel by its id, from a picture in the format JSON."""
     return {item["id"]: (item["state"], item.get("message", "")) for item in json.loads(path.read_text())["panels"]}
 
 
@@ -77,6 +83,7 @@ def test_every_form_of_file_is_drawn(write_file: WriteFile, tmp_path: Path, docu
 
 @pytest.mark.parametrize(("name", "start"), [("x.png", b"\x89PNG"), ("x.svg", b"<svg")])
 def test_the_extension_selects_the_format(write_file: WriteFile, tmp_path: Path, name: str, start: bytes) -> None:
+    """The picture has the format of the extension of the output file, also for a single panel."""
     assert (
         run_command(
             write_file("d.json", DASHBOARD), "-o", str(tmp_path / name), "--data", write_file("r.json", results(1, 2)), "--panel", "2"
@@ -96,6 +103,7 @@ def test_relative_times_end_with_the_data(write_file: WriteFile, tmp_path: Path)
 
 
 def test_a_query_without_recorded_frames_is_named(write_file: WriteFile, tmp_path: Path) -> None:
+    """A panel without recorded results has an error that names its query, and the other panels are drawn."""
     output = tmp_path / "x.json"
     assert (
         run_command(write_file("d.json", DASHBOARD), "-o", str(output), "--data", write_file("r.json", {"panels": {"1": results(1)}})) == 0
@@ -127,6 +135,7 @@ def test_a_fault_is_reported(
     options: tuple[str, ...],
     message: str,
 ) -> None:
+    """A wrong file or option ends with status 2 and a message that names it. No picture is written."""
     output = () if "-o" in options else ("-o", str(tmp_path / "x.png"))
     assert run_command(write_file("d.json", document), "--data", write_file("r.json", data), *output, *options) == 2
     assert message in capsys.readouterr().err
@@ -135,6 +144,7 @@ def test_a_fault_is_reported(
 
 @pytest.mark.parametrize(("name", "content"), [("broken.json", "{"), ("broken.yaml", "a: [")])
 def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str) -> None:
+    """A file with broken JSON or YAML ends with status 2 and a message with its path."""
     file = tmp_path / name
     file.write_text(content)
     assert run_command(str(file), "-o", str(tmp_path / "x.png")) == 2
@@ -148,6 +158,7 @@ def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_pa
     documents = iter([None, {}, DASHBOARD | {"panels": [panel(7)]}])
 
     def sleep(_: float) -> None:
+        """Record the drawn panels and make the next change instead of a pause. After the last change, interrupt the command."""
         drawn_panels.append(",".join(map(str, report_of(output))))
         try:
             document = next(documents)
@@ -179,8 +190,13 @@ def test_standard_input_is_not_watched(write_file: WriteFile, tmp_path: Path, ca
 
 @pytest.fixture
 def server() -> Iterator[ThreadingHTTPServer]:
+    """Yield a server whose responses are the path and the authorization of the request."""
+
     class Handler(BaseHTTPRequestHandler):
+        """A handler of requests to the server."""
+
         def do_GET(self) -> None:
+            """Respond with the request."""
             self.send_response(200)
             self.end_headers()
             self.wfile.write(f"{self.path} {self.headers['Authorization']}".encode())
@@ -198,6 +214,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
 
 
 def test_a_dashboard_of_a_server_is_downloaded(server: ThreadingHTTPServer, tmp_path: Path) -> None:
+    """The server receives the uid, the options and the variables in the URL, and the token. Its response is the output."""
     output = tmp_path / "x.svg"
     login = ("--url", f"http://127.0.0.1:{server.server_port}/grafana", "--token", "t")
     assert run_command("shop uid", "-o", str(output), "--from", "now-1h", "--var", "node=a&b", "--var", "node=c", "--expanded", *login) == 0
@@ -208,5 +225,6 @@ def test_a_dashboard_of_a_server_is_downloaded(server: ThreadingHTTPServer, tmp_
 
 
 def test_a_server_draws_no_recorded_results(write_file: WriteFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Recorded results are refused for a dashboard of a server, because the server queries its own data."""
     assert run_command("shop", "-o", str(tmp_path / "x.png"), "--data", write_file("r.json", results(1))) == 2
     assert "--data and --watch need a file" in capsys.readouterr().err

@@ -23,9 +23,11 @@ async def test_the_workers_stop_after_the_gateway(monkeypatch: pytest.MonkeyPatc
             pass
 
         async def start(self) -> str:
+            """Return the name of the service."""
             return self.name
 
         async def stop(self) -> None:
+            """Record the end. A faulty gateway raises RuntimeError."""
             stopped.append(self.name)
             if is_faulty and self.name == "Gateway":
                 raise RuntimeError("no end")

@@ -17,6 +17,7 @@ from dashwright.expressions.pictures.theme import THEMES
 #: The time range of the panels, in milliseconds since 1970.
 START: Final = 0
 END: Final = 600_000
+#: A text that would be executed or loaded if a drawing did not escape it.
 HOSTILE: Final = "</text><script>alert(1)</script><image href='https://example.com/'/>"
 
 

@@ -28,20 +28,25 @@ from dashwright.expressions.pictures.panels.bar_table import bar_table
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
 from dashwright.expressions.pictures.svg import text_width
 
+#: Two categories with two series, in which one value is null.
 FRAME = Frame([texts("name", "x", "y"), numbers("a", 1, 2), numbers("b", 31, None)])
 WITHOUT_LEGEND = {"legend": {"showLegend": False}}
+#: Numbers and NaN, which charts use for nulls.
 VALUES = st.one_of(st.just(math.nan), st.floats(-1e308, 1e308))
 
 
 def bar_count(drawing: PanelDrawing) -> int:
+    """Return the number of bars, whose outlines begin with a horizontal line."""
     return len(re.findall(r"M[0-9.]+ [0-9.]+h[0-9.-]+v[0-9.-]+h", svg_of(drawing)))
 
 
 def bars(*frames: Frame, **options: Any) -> PanelDrawing:
+    """Return the drawing of a chart without a legend."""
     return draw_panel("barchart", *frames, options={**WITHOUT_LEGEND, **options})
 
 
 def table_of(*frames: Frame, **options: Any) -> Any:
+    """Return the categories and series of a chart."""
     return bar_table(props_of(panel_of("barchart", options=options), *frames))
 
 
@@ -72,7 +77,8 @@ def test_frames_are_joined_by_their_categories() -> None:
 
 @given(st.lists(st.lists(VALUES, min_size=3, max_size=3), min_size=1, max_size=5))
 def test_stacks_begin_where_the_bar_below_ends(values: list[list[float]]) -> None:
-    """Positive values are stacked above 0 and negative ones below; shares of a stack sum to 1."""
+    """Positive bars are above 0 and negative ones extend downwards; the shares of a stack add up to 1, and the axis includes 0."""
+    # A tenth, so that no sum of five values is infinite.
     rows = [np.array(row) / 10 for row in values]
     for (start, end), row in zip(bar_ends(rows, "normal"), rows, strict=True):
         assert np.array_equal(np.isnan(end), np.isnan(row))
@@ -89,6 +95,7 @@ def test_the_axis_has_the_configured_limits() -> None:
     """Bars are cut at the limits of the axis."""
     drawing = draw_panel("barchart", FRAME, options=WITHOUT_LEGEND, defaults={"min": 0, "max": 10})
     assert "10" in visible_texts(drawing)
+    # The smallest vertical position is that of the highest bar, whose value exceeds the axis.
     tops = [float(y) for y in re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawing))]
     assert min(tops) >= 8
 
@@ -150,6 +157,7 @@ def test_labels_of_many_categories_are_sparse_and_legible(count: int, min_count:
     frame = Frame([texts("n", *(f"service-with-a-long-name-{index:03d}" for index in range(count))), numbers("v", *[7.0] * count)])
     drawing = draw_panel("barchart", frame, options={"showValue": "never", **WITHOUT_LEGEND}, width=700)
     labels = [(float(x), text) for x, text in re.findall(r'<text x="([0-9.]+)"[^>]*text-anchor="middle">([^<]*)<', svg_of(drawing))]
+    # Only the labels of categories are cut.
     labels = [(x, text) for x, text in labels if "…" in text]
     assert len({text for _, text in labels}) == len(labels) >= min_count
     assert min(len(text) for _, text in labels) >= 5

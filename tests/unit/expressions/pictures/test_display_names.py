@@ -10,10 +10,12 @@ from dashwright.expressions.pictures.series import series_of
 
 
 def column(name: str = "Value", config: dict[str, str] | None = None, **labels: str) -> Field:
+    """Return a column of one number with labels."""
     return Field(name, FieldType.FLOAT64, np.ones(1), labels=Labels.of(labels) if labels else None, config=config)
 
 
 def displayed_names(*frames: Frame) -> list[str]:
+    """Return the display names of all columns."""
     display_names = ColumnNames(frames)
     return [display_names.of_field(field, frame, field.config or {}) for frame in frames for field in frame.fields]
 

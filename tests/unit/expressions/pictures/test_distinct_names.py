@@ -8,6 +8,7 @@ from tests.unit.expressions.pictures.panel_samples import draw_panel, series, vi
 from dashwright.expressions.pictures.panels.distinct_names import distinct_names
 from dashwright.expressions.pictures.svg import text_width
 
+#: Long names that only one letter in the middle distinguishes.
 PODS = [f"kube-system/very-long-name-of-a-deployment-{zone}-5d9f7c6b8-with-a-long-name-of-a-container" for zone in ("a", "b", "c")]
 
 

@@ -38,6 +38,7 @@ def test_texts_fit_if_their_largest_extent_is_inside(text: str, x: float, y: flo
 
 
 def test_rotated_texts_are_not_certain_to_fit() -> None:
+    """The extent of a rotated text is not estimated, so that its panel is clipped."""
     rotated_text = f'<g transform="rotate(-90 10.0 20.0)">{text_element("a", 10, 20, size=9, colour="#000000")}</g>'
     assert not texts_fit([rotated_text], 100, 50)
 
@@ -60,6 +61,7 @@ def test_rotated_texts_are_not_certain_to_fit() -> None:
 def test_time_series_are_clipped_unless_they_are_certain_to_be_inside(
     settings: dict[str, Any], size: dict[str, Any], *, is_contained: bool
 ) -> None:
+    """Usual lines, bars and texts are inside; thick lines, labels of axes, fills between lines, wide names and small panels may not be."""
     assert draw_panel("timeseries", series(1, 2, 3, name="load"), defaults=settings, **size).is_contained is is_contained
 
 

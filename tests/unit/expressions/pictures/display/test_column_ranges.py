@@ -12,11 +12,13 @@ from dashwright.expressions.pictures.theme import THEMES
 
 
 def column(name: str, *values: float | None, **config: Any) -> Field:
+    """Return a column of numbers with its own configuration."""
     nulls = np.array([value is None for value in values], np.bool_)
     return Field(name, FieldType.FLOAT64, np.array([math.nan if value is None else value for value in values]), nulls, config=config)
 
 
 def ranges(*fields: Field, overrides: list[dict[str, Any]] | None = None) -> list[tuple[float, float]]:
+    """Return the range of each column of a frame."""
     (columns,) = columns_of([Frame(fields)], FieldSettings({}, overrides or [], THEMES["dark"]))
     return [column.processor.range for column in columns]
 

@@ -11,6 +11,7 @@ from dashwright.expressions.pictures.display.columns import FieldSettings, colum
 from dashwright.expressions.pictures.display.items import DisplayItem, items_of
 from dashwright.expressions.pictures.theme import THEMES
 
+#: A table with two columns of texts and one of numbers, and one with two columns of numbers.
 QUEUES = Frame([texts("queue", "mail", "print", "sms"), texts("site", "north", None, ""), numbers("waiting", 4, 8, 12)])
 TWO_NUMBERS = Frame([texts("queue", "mail", "print"), numbers("waiting", 4, 8), numbers("failed", 1, None)])
 
@@ -18,25 +19,30 @@ TWO_NUMBERS = Frame([texts("queue", "mail", "print"), numbers("waiting", 4, 8), 
 def items(
     *frames: Frame, overrides: Any = (), calcs: tuple[str, ...] = ("lastNotNull",), options: Any = None, **defaults: Any
 ) -> list[DisplayItem]:
+    """Return the items of a panel. ``options`` are those of its calculation, and ``defaults`` is its field configuration."""
     settings = FieldSettings(defaults, overrides, THEMES["dark"])
     return items_of(frames, {"calcs": list(calcs), **(options or {})}, settings)
 
 
 def titles_and_texts(display_items: list[DisplayItem]) -> list[tuple[str, str]]:
+    """Return the title and the text of each item."""
     return [(item.title, str(item.display)) for item in display_items]
 
 
 def test_each_calculation_of_each_column_is_an_item() -> None:
+    """The items are ordered by column, then by calculation."""
     display_items = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
     assert titles_and_texts(display_items) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
     assert [item.calculation for item in display_items] == ["max", "mean"] * 2
 
 
 def test_without_calculations_the_last_value_is_shown() -> None:
+    """A panel without calculations shows the last value of a column, also if it is null."""
     assert titles_and_texts(items(series(2, None, site="a"), calcs=(), noValue="-")) == [("a", "-")]
 
 
 def test_title_contains_the_calculation() -> None:
+    """References to the calculation in a display name become its name."""
     display_items = items(series(2, 6), calcs=("min", "max"), displayName="$__calc of ${__calc}")
     assert [item.title for item in display_items] == ["min of min", "max of max"]
 
@@ -46,14 +52,17 @@ def test_title_contains_the_calculation() -> None:
     [("", ["waiting"]), ("/.*/", ["queue", "site", "waiting"]), ("site", ["site"]), ("/^wait/", ["waiting"]), ("/x/", [""])],
 )
 def test_columns_are_selected_by_a_pattern(pattern: str, titles: list[str]) -> None:
+    """The option ``fields`` is a name or a pattern of names. An empty one selects all numbers."""
     assert [item.title for item in items(QUEUES, options={"fields": pattern})] == titles
 
 
 def test_rows_are_named_by_their_texts() -> None:
+    """If each row is an item, its title has the texts of its row, without those that are empty."""
     assert titles_and_texts(items(QUEUES, options={"values": True})) == [("mail north", "4"), ("print", "8"), ("sms", "12")]
 
 
 def test_rows_of_several_columns_are_named_by_the_column_too() -> None:
+    """If several columns have numbers, the title of an item ends with the name of its column."""
     display_items = items(TWO_NUMBERS, options={"values": True})
     assert titles_and_texts(display_items) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
 
@@ -70,16 +79,19 @@ def test_rows_of_several_columns_are_named_by_the_column_too() -> None:
     ],
 )
 def test_title_of_a_row_contains_cells(template: str, title: str) -> None:
+    """References to cells of the row, by name or index of their column, become their texts. Unknown references are unchanged."""
     assert items(QUEUES, options={"values": True}, displayName=template)[0].title == title
 
 
 @pytest.mark.parametrize(("limit", "count"), [(None, 25), (7, 7), (0, 25), (1e9, 40), ("x", 25)])
 def test_number_of_rows_is_limited(limit: Any, count: int) -> None:
+    """The first rows are shown, up to the configured limit. Without a valid limit, 25 are shown."""
     rows = Frame([numbers("n", *range(40))])
     assert len(items(rows, options={"values": True, "limit": limit})) == count
 
 
 def test_rows_have_the_colours_of_the_palette_and_of_overrides() -> None:
+    """Each row has the next colour of the palette, or that of an override that matches its title."""
     red = {
         "matcher": {"id": "byName", "options": "print"},
         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
@@ -92,10 +104,12 @@ def test_rows_have_the_colours_of_the_palette_and_of_overrides() -> None:
     ("values", "change"), [((4, 5), 25.0), ((-4, 5), -225.0), ((0, 5), 0.0), ((None, None), 0.0), ((2, None, 1), -50.0)]
 )
 def test_change_is_that_of_the_first_and_last_number(values: tuple[float | None, ...], change: float) -> None:
+    """The change is the last number in percent of the first one, minus 100. It is 0 if it cannot be calculated."""
     assert items(series(*values))[0].percent_change == change
 
 
 def test_range_is_that_of_all_columns_unless_the_column_has_its_own() -> None:
+    """Columns share the range of all numbers, unless the panel asks for a range of each column or sets both bounds."""
     frames = [series(2, 6, site="a"), series(10, 20, site="b")]
     assert [item.processor.range for item in items(*frames)] == [(2, 20), (2, 20)]
     assert [item.processor.range for item in items(*frames, fieldMinMax=True)] == [(2, 6), (10, 20)]
@@ -104,6 +118,7 @@ def test_range_is_that_of_all_columns_unless_the_column_has_its_own() -> None:
 
 @pytest.mark.parametrize(("config", "text"), [({}, "No data"), ({"noValue": "quiet"}, "quiet")])
 def test_panel_without_columns_has_a_text(config: dict[str, Any], text: str) -> None:
+    """A panel without columns has one item with the configured text for no value."""
     (item,) = items(**config)
     assert (str(item.display), item.title, item.column) == (text, "", None)
 

@@ -13,30 +13,36 @@ from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
 
 DARK, LIGHT = THEMES["dark"], THEMES["light"]
+#: Thresholds at 10 and 20, and the colours by which values show which of them they reach.
 STEPS = [{"value": None, "color": "blue"}, {"value": 10, "color": "yellow"}, {"value": 20, "color": "dark-red"}]
 BLUE, YELLOW, DARK_RED, GREY = "#5794f2", "#fade2a", "#c4162a", "#808080"
 
 
 def processor(column_type: str = "number", span: tuple[float | None, float | None] = (0, 50), **config: Any) -> DisplayProcessor:
+    """Return a processor in the dark theme for a column whose numbers are in a range."""
     return DisplayProcessor(config, DARK, ColumnTraits(column_type, span))
 
 
 def mappings_of(type_: str, **options: Any) -> list[dict[str, Any]]:
+    """Return a list with one mapping."""
     return [{"type": type_, "options": options}]
 
 
 @pytest.mark.parametrize(("value", "colour"), [(-5, BLUE), (9.9, BLUE), (10, YELLOW), (1e9, DARK_RED), (None, BLUE), (math.nan, BLUE)])
 def test_value_has_the_colour_of_the_threshold_that_it_reaches(value: Value, colour: str) -> None:
+    """A value has the colour of the highest threshold that it reaches. A value that is not a number reaches only the first step."""
     assert processor(thresholds={"mode": "absolute", "steps": STEPS}).display(value).colour == colour
 
 
 @pytest.mark.parametrize(("value", "colour"), [(19, BLUE), (20, YELLOW), (40, DARK_RED)])
 def test_percentages_of_thresholds_are_those_of_the_range(value: Value, colour: str) -> None:
+    """A threshold in percent is reached at this part of the column's range."""
     assert processor(span=(0, 200), thresholds={"mode": "percentage", "steps": STEPS}).display(value).colour == colour
 
 
 @pytest.mark.parametrize(("value", "colour"), [(-1, BLUE), (0, YELLOW), (30, YELLOW)])
 def test_a_later_threshold_of_null_is_zero_and_one_without_value_is_never_reached(value: Value, colour: str) -> None:
+    """Only in the first step does null mean minus infinity."""
     steps = [STEPS[0], {"value": None, "color": "yellow"}, {"color": "dark-red"}]
     assert processor(thresholds={"mode": "absolute", "steps": steps}).display(value).colour == colour
 
@@ -47,10 +53,12 @@ def test_a_mapping_can_make_a_value_transparent() -> None:
 
 
 def test_infinity_below_the_range_is_at_its_start() -> None:
+    """A value below the range has the position of the start of the range."""
     assert processor().display(-math.inf).share == 0
 
 
 def test_thresholds_end_at_the_first_step_that_is_not_reached() -> None:
+    """If thresholds are not sorted, those after a step that a value does not reach have no effect."""
     steps = [STEPS[0], STEPS[2], STEPS[1]]
     assert processor(thresholds={"mode": "absolute", "steps": steps}).display(15).colour == BLUE
 
@@ -72,6 +80,7 @@ def test_thresholds_end_at_the_first_step_that_is_not_reached() -> None:
     ],
 )
 def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str) -> None:
+    """The mode colours by a fixed colour, by the position or name of the series, or by the value. Without a known mode, it is grey."""
     traits = ColumnTraits("number", (0, 50), series_index=2, name="requests")
     assert DisplayProcessor({"color": colour}, DARK, traits).display(value).colour == expected
 
@@ -104,10 +113,12 @@ def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str)
     ],
 )
 def test_mapping_replaces_the_text(mappings: Any, value: Value, text: str) -> None:
+    """A mapping that matches a value replaces its text, or the matching part of it. Invalid mappings have no effect."""
     assert str(processor(mappings=mappings).display(value)) == text
 
 
 def test_the_first_mapping_applies_and_may_have_only_a_colour() -> None:
+    """The first mapping that matches applies. Without a text, it changes only the colour."""
     mappings = [
         *mappings_of("value", **{"1024": {"color": "purple"}}),
         *mappings_of("range", **{"from": 0, "to": 2000, "result": {"text": "in"}}),
@@ -145,16 +156,19 @@ def test_the_first_mapping_applies_and_may_have_only_a_colour() -> None:
     ],
 )
 def test_text_depends_on_the_type_of_the_column(column_type: str, config: dict[str, Any], value: Value, text: str) -> None:
+    """The text of a value depends on the type of its column, then on the unit, and on the text for no value."""
     assert str(processor(column_type, **config).display(value)) == text
 
 
 def test_milliseconds_of_times_follow_the_context() -> None:
+    """A time has milliseconds if the context of its column asks for them."""
     traits = ColumnTraits("time", dates=DateContext(with_milliseconds=True))
     assert str(DisplayProcessor({}, DARK, traits).display(1_250)) == "1970-01-01 00:00:01.250"
 
 
 @pytest.mark.parametrize(("value", "colour"), [(True, "#73bf69"), (False, "#f2495c"), (None, "#73bf69")])
 def test_booleans_are_green_and_red(value: Value, colour: str) -> None:
+    """Without thresholds, true and null are green, and false is red."""
     assert processor("boolean").display(value).colour == colour
 
 
@@ -169,36 +183,43 @@ def test_booleans_are_green_and_red(value: Value, colour: str) -> None:
     ],
 )
 def test_share_is_the_position_in_the_range(config: dict[str, Any], span: Any, share: float) -> None:
+    """The share of a value is its position between the bounds, which are configured, or those of the column, or 0 and 100."""
     assert processor(span=span, **config).display(25).share == share
 
 
 def test_a_pattern_that_takes_too_long_matches_nothing() -> None:
+    """The pattern of a mapping is stopped, and the value has its own text."""
     mappings = mappings_of("regex", pattern="/^(a+)+$/", result={"text": "long"})
     processor_with_slow_pattern = processor("string", mappings=mappings)
     assert [str(processor_with_slow_pattern.display("a" * 40 + "b")) for _ in range(3)] == ["a" * 40 + "b"] * 3
 
 
 def test_light_theme_has_darker_named_colours() -> None:
+    """A named colour is darker in the light theme, so that it is visible on a light panel."""
     assert (colour_of("green", DARK), colour_of("green", LIGHT)) == ("#73bf69", "#56a64b")
     assert colour_of("dark-green", LIGHT) == "#19730e"
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT])
 def test_palettes_have_64_colours_and_a_readable_part(theme: Any) -> None:
+    """The colours of the readable part have a contrast of at least 3 to a panel."""
     assert len(classic_palette(theme)) == 64
     assert all(contrast(colour, theme.panel) >= 3 for colour in readable_palette(theme))
 
 
 def test_colours_are_mixed_in_proportion() -> None:
+    """A mixed colour is between the two colours, and one of a gradient at its position between the stops."""
     assert mixed("#ff0000", "#0000ff", 0.25) == "#4000bf"
     assert gradient_colour(["#000000", "#ffffff"], 0.5) == "#808080"
 
 
 @pytest.mark.parametrize("background", ["#1f60c4", "#73bf69", "#ff9830"])
 def test_text_is_light_unless_its_background_is_bright(background: str) -> None:
+    """Text on a coloured background is light, and on a bright one dark."""
     assert text_colour_on(background) == "#f7f8fa"
     assert text_colour_on("#fade2a") == "#202226"
 
 
 def test_whole_numbers_in_documents_have_no_decimal_point() -> None:
+    """The text of a document has whole numbers as JavaScript writes them, and texts unchanged."""
     assert document_text([50.0, 0.5, {"a": [1e3], "b": "1.0"}]) == '[50,0.5,{"a":[1000],"b":"1.0"}]'
