@@ -27,11 +27,13 @@ EMPTY = Field("spare", FieldType.FLOAT64, np.full(3, np.nan), nulls=np.ones(3, d
 IDLE = Field("idle", FieldType.FLOAT64, np.array([0, 0, np.nan]))
 TEXT = Field("text", FieldType.STRING, np.array(["a", "b", "c"], dtype=object))
 FRAME = Frame([TIME, READS, EMPTY, IDLE, TEXT], "disk", "A")
+#: The display name of ``READS``.
 READS_NAME = '{device="sda", kind="reads"}'
 ALL = ["Time", READS_NAME, "spare", "idle", "text"]
 
 
 def columns() -> list[PanelColumn]:
+    """Return the columns of ``FRAME``."""
     names = ColumnNames([FRAME])
     return [PanelColumn(field, FRAME, names) for field in FRAME.fields]
 
@@ -42,6 +44,7 @@ def config_of(overrides: list[Any], **defaults: Any) -> Mapping[str, Any]:
 
 
 def rule(id_: str, options: Any, **properties: Any) -> dict[str, Any]:
+    """Return an override rule with a matcher. In names of properties, two underscores are a dot."""
     property_list = [{"id": name.replace("__", "."), "value": value} for name, value in properties.items()]
     return {"matcher": {"id": id_, "options": options}, "properties": property_list}
 

@@ -28,18 +28,20 @@ def buckets(*columns: tuple[str, list[float | None]], **labels: str) -> list[Fra
 
 
 def cumulative_panel() -> Panel:
+    """Return a panel whose query has the format of Prometheus, in which each bucket includes those below it."""
     target = {"refId": "A", "format": "heatmap", "datasource": {"type": "prometheus", "uid": "p"}}
     catalog = Catalog([CatalogEntry("p", "P", "prometheus")])
     return read_dashboard({"panels": [{"type": "heatmap", "targets": [target]}]}, catalog=catalog).panels[0]
 
 
 def calculated_grid(*values: float | None, width: float = 400, height: float = 200, **calculation: Any) -> Any:
+    """Return the grid that a panel counts from the values of a series."""
     panel = panel_of("heatmap", options={"calculate": True, "calculation": calculation})
     return grid_of(props_of(panel, series(*values), width=width, height=height))
 
 
 def test_cumulative_buckets_become_differences() -> None:
-    """Buckets are sorted by their bounds as numbers, and each count is the difference to the bucket below."""
+    """Buckets are sorted by their bounds as numbers, and each count is the difference to the bucket below, but never negative."""
     frames = buckets(("+Inf", [10, 9]), ("0.5", [1, 2]), ("10", [7, 9.0]), ("2", [4, 1]))
     grid = grid_of(props_of(cumulative_panel(), *frames))
     assert list(grid.names) == ["0.5", "2", "10", "+Inf"]
@@ -96,12 +98,14 @@ def test_times_are_those_of_the_named_edge(name: str, start: int) -> None:
 
 
 def test_logarithmic_cells_grow_by_their_factor() -> None:
+    """If each bound is the same multiple of the one below, the last edge is the next multiple."""
     frame = cells_of(minutes=[1, 1, 1], Count=[1, 2, 3], yMin=[1, 10, 100])
     grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
     assert list(grid.edges) == [1, 10, 100, 1000]
 
 
 def test_cells_without_a_column_have_a_message() -> None:
+    """The message of cells without a column of counts names the columns that they need. Cells without a count are no data."""
     with pytest.raises(NothingToDraw, match="no times, values or counts"):
         draw_panel("heatmap", cells_of(minutes=[1], yMin=[1]))
     with pytest.raises(NothingToDraw, match="No data"):
@@ -197,7 +201,7 @@ def test_opacity_is_exponential_or_linear() -> None:
         for options in ({"scale": "linear"}, {"scale": "exponential", "exponent": 0.5})
     )
     assert (linear[0], linear[-1]) == (exponential[0], exponential[-1]) == ("#181b1f", "#ffffff")
-    # Each colour has two stops.
+    # Each of the three colours has two stops, so the third one is the first stop of the middle colour.
     assert linear[2] < exponential[2]
 
 

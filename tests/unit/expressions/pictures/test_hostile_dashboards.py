@@ -17,12 +17,12 @@ from dashwright.expressions.sources.registry import SourceRegistry
 
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "t"}
 TARGET = {"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_values", "stringInput": "1,2"}
+#: The time that a report and a picture may take together, on a busy machine.
 SECONDS = 15
-"""The time that any of these pictures may take, on a busy machine."""
 
 
 def report_of(spec: dict[str, Any], **options: Any) -> Any:
-    """Return the report on a picture, which is also drawn."""
+    """Return the report on a dashboard, and its picture as ``svg``. Raises AssertionError if they take too long."""
     started = monotonic()
     bodies = {}
     for format_ in ("json", "svg"):
@@ -35,14 +35,17 @@ def report_of(spec: dict[str, Any], **options: Any) -> Any:
 
 
 def board(*panels: dict[str, Any], variables: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
+    """Return a dashboard."""
     return {"panels": list(panels), "templating": {"list": list(variables)}}
 
 
 def text_panel(content: str, mode: str = "markdown") -> dict[str, Any]:
+    """Return a panel that shows a text."""
     return {"id": 1, "type": "text", "title": "T", "options": {"mode": mode, "content": content}}
 
 
 def stat(**members: Any) -> dict[str, Any]:
+    """Return a panel of the type ``stat`` with a query, unless other members replace them."""
     return {"id": 1, "type": "stat", "title": "S", "targets": [TARGET], **members}
 
 
@@ -63,6 +66,7 @@ class OneDataSource(SourceRegistry):
     """Data sources with a name on which some regular expressions do not end."""
 
     async def catalog(self, context: QueryContext) -> Catalog:
+        """Return the only data source."""
         return Catalog([CatalogEntry("u", "x" * 5_000 + "!", "prometheus")])
 
 
@@ -77,6 +81,7 @@ class OneDataSource(SourceRegistry):
     ids=["a circle of variables", "10,000 options", "a panel for each of 10,000 values", "2,500 panels"],
 )
 def test_a_picture_names_the_limits_of_its_dashboard(spec: dict[str, Any], notice: str) -> None:
+    """At most 60 panels are drawn, and a notice names what is limited."""
     report = report_of(spec)
     assert any(notice in text for text in report["notices"]), report["notices"]
     assert len(report["panels"]) <= 60
@@ -93,6 +98,7 @@ def test_a_picture_names_the_limits_of_its_dashboard(spec: dict[str, Any], notic
     ],
 )
 def test_positions_are_moved_into_the_grid(position: dict[str, Any]) -> None:
+    """A panel with an impossible position or size is drawn in the grid."""
     (panel,) = report_of(board(stat(gridPos=position)))["panels"]
     assert panel["state"] == "drawn"
 
@@ -120,7 +126,7 @@ def test_panels_with_one_id_are_all_drawn() -> None:
 )
 @pytest.mark.parametrize("mode", ["markdown", "html"])
 def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
-    """Deeply nested marks are drawn in time, and the picture has no script and no address of an image."""
+    """Deeply nested marks are drawn in time, and the picture has neither images nor links."""
     report = report_of(board(text_panel(content, mode)))
     assert report["panels"][0]["state"] in ("drawn", "partial", "noData")
     assert "<img" not in report["svg"]
@@ -129,12 +135,14 @@ def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
 
 @pytest.mark.parametrize("unit", ["", "no such unit", "suffix:", "time:" + "Y" * 5_000, "si:", "currency:", 5, None, ["a"]])
 def test_unknown_units_are_written_after_numbers(unit: Any) -> None:
+    """A panel with an unknown unit of any type, and with very many decimals, is drawn."""
     report = report_of(board(stat(fieldConfig={"defaults": {"unit": unit, "decimals": 10**9}})))
     assert report["panels"][0]["state"] == "drawn"
 
 
 @pytest.mark.parametrize("panel_type", ["timeseries", "heatmap", "state-timeline", "status-history", "logs"])
 def test_a_panel_over_time_names_missing_times(panel_type: str) -> None:
+    """A panel that needs times shows a message about them if its data has none."""
     target = {"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_content", "csvContent": "a,b\n1,2\n3,4"}
     (panel,) = report_of(board(stat(type=panel_type, targets=[target])))["panels"]
     assert panel["state"] == "noData"
@@ -142,6 +150,7 @@ def test_a_panel_over_time_names_missing_times(panel_type: str) -> None:
 
 
 def nested_lists(depth: int) -> Any:
+    """Return a text in lists that are nested in each other."""
     value: Any = "x"
     for _ in range(depth):
         value = [value]
@@ -150,7 +159,7 @@ def nested_lists(depth: int) -> Any:
 
 @pytest.mark.parametrize("member", ["options", "fieldConfig", "targets", "transformations", "title", "gridPos", "repeat"])
 def test_deeply_nested_members_are_drawn(member: str) -> None:
-    """JSON of the maximum depth is drawn, or the picture says that it cannot be drawn."""
+    """A panel with very deeply nested JSON in a member is part of the report, and so is the panel after it."""
     value = nested_lists(190)
     wrapped: Any = [{"refId": "A", "datasource": TESTDATA, "x": value}] if member == "targets" else value
     assert len(report_of(board(stat(**{member: wrapped}), stat(id=2)))["panels"]) == 2
@@ -166,6 +175,7 @@ def test_a_regular_expression_that_never_ends_is_stopped() -> None:
 
 
 def test_one_transformation_too_many_is_named() -> None:
+    """The error of a panel with too many transformations has their number."""
     steps = [{"id": "limit", "options": {"limitField": 1}}] * 5_000
     (panel,) = report_of(board(stat(transformations=steps)))["panels"]
     assert panel["state"] == "error"

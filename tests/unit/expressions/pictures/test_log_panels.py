@@ -18,14 +18,17 @@ from dashwright.expressions.pictures.panels.logs import level_of, log_lines
 
 
 def log(*lines: str | None) -> Frame:
+    """Return a frame with a line for each minute."""
     return Frame([times(len(lines)), texts("Line", *lines)])
 
 
 def visible_lines(drawing: PanelDrawing) -> list[str]:
+    """Return the rows of text of a drawing, without their markup."""
     return ["".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawing)}</svg>").iter("text")]
 
 
 def logs(*frames: Frame, height: float = 200, **options: Any) -> PanelDrawing:
+    """Return the drawing of a log panel with options."""
     return draw_panel("logs", *frames, options=options, height=height)
 
 
@@ -62,7 +65,7 @@ def test_levels_come_from_columns_and_labels() -> None:
 
 
 def test_times_are_shown_if_the_panel_demands_them() -> None:
-    """A time has milliseconds, in the time zone of the picture."""
+    """With the option ``showTime``, a line begins with its time in milliseconds."""
     assert visible_lines(logs(log("a"), showTime=True)) == ["1970-01-01 00:00:00.000 a"]
 
 

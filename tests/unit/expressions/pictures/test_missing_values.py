@@ -79,7 +79,7 @@ def test_texts_for_missing_values_may_be_numbers(text: Any, expected: float | No
 
 
 @pytest.mark.parametrize(
-    ("distance", "expected_gaps"),
+    ("distance", "expected_points"),
     [
         (0, [True] * 8),
         (math.inf, [False, True, False, True, True, False, False, True]),
@@ -88,9 +88,9 @@ def test_texts_for_missing_values_may_be_numbers(text: Any, expected: float | No
         (20, [True] * 8),
     ],
 )
-def test_short_gaps_are_spanned(distance: float, expected_gaps: list[bool]) -> None:
-    """Nulls between points closer than the distance are not drawn, so that the line connects the points."""
+def test_short_gaps_are_spanned(distance: float, expected_points: list[bool]) -> None:
+    """Nulls between points closer than the distance are left out, so that the line connects the points. Other points remain."""
     times = np.linspace(0, 70, 8, dtype=np.float64)
     values = np.array([np.nan, 1, np.nan, 1, 1, np.nan, np.nan, 1])
-    assert spanned_points(times, values, distance).tolist() == expected_gaps
+    assert spanned_points(times, values, distance).tolist() == expected_points
     assert spanned_points(times, np.full(8, np.nan), 15).all()

@@ -15,6 +15,7 @@ from dashwright.expressions.pictures.migrations.registry import MIGRATIONS, migr
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 
+#: Panels as the plugins stored them, with members that their successors store elsewhere.
 GRAPH: dict[str, Any] = {
     "type": "graph",
     "lines": True,
@@ -105,6 +106,7 @@ OLD_PANELS = [GRAPH, STAT, TABLE, PIE, HEATMAP, DISCRETE, {"type": "grafana-worl
 
 
 def custom_settings(panel: Any) -> Any:
+    """Return the defaults of the settings that only the panel's type has."""
     return member_at(panel, "fieldConfig", "defaults", "custom")
 
 
@@ -265,6 +267,7 @@ def test_old_panels_of_dashboards_with_elements_are_migrated() -> None:
     assert (panel["type"], panel["options"]["colorMode"]) == ("stat", "background")
 
 
+#: The places where a wrong value is set: everywhere except in the type. The number is the index of the panel.
 PANELS_AND_PATHS = [(index, path) for index, panel in enumerate(OLD_PANELS) for path in paths(panel) if path not in ((), ("type",))]
 WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 1e308, 10**400, "", "x", "1e999", "/(/", [], {}, [1], {"a": 1}, [[]]]
@@ -278,6 +281,7 @@ def test_no_wrong_member_breaks_a_migration_or_a_drawing(panel_and_path: tuple[i
     index, path = panel_and_path
     source = replace_at(OLD_PANELS[index], path, wrong_value)
     (panel,) = read_dashboard({"panels": [source]}).panels
+    # The successor of the old heat map has the same type.
     assert panel.type not in MIGRATIONS or panel.type == "heatmap"
     if panel.type in DRAW_FUNCTIONS:
         with contextlib.suppress(NothingToDraw):

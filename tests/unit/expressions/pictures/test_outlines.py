@@ -20,14 +20,17 @@ HOSTS = Value(("a", "b"), ("Host A", "Host B"), is_list=True)
 
 
 def panel(id_: int, x: int, y: int, title: str = "", **members: Any) -> dict[str, Any]:
+    """Return a panel of half of the width."""
     return {"id": id_, "type": "stat", "title": title, "gridPos": {"x": x, "y": y, "w": 12, "h": 4}, **members}
 
 
 def row(y: int, title: str, *panels: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return a row. If it is collapsed, it contains its panels; otherwise, they follow it in the dashboard."""
     return {"id": 90 + y, "type": "row", "title": title, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}, "panels": list(panels), **members}
 
 
-def outline_sections(spec: dict[str, Any], options: dict[str, list[Option]] | None = None, **values: Value) -> DashboardOutline:
+def read_outline(spec: dict[str, Any], options: dict[str, list[Option]] | None = None, **values: Value) -> DashboardOutline:
+    """Return the outline of a dashboard, with the options and values of its variables."""
     resolution = Resolution(Scope(values), options or {})
     return outline_of(spec, read_sections(spec), resolution, picture_time(spec, PictureOptions(), NOW))
 
@@ -35,7 +38,7 @@ def outline_sections(spec: dict[str, Any], options: dict[str, list[Option]] | No
 def test_panels_are_in_sections_with_their_positions() -> None:
     """Panels are sorted and moved up within their section. A section contains its row's panels, but not those below a collapsed row."""
     panels = [panel(1, 12, 5, "Right"), panel(2, 0, 3, "Left"), row(9, "Closed", panel(3, 0, 10), collapsed=True), panel(4, 0, 20)]
-    sections = outline_sections({"panels": [*panels, row(30, "Open"), panel(5, 0, 31)]}).sections
+    sections = read_outline({"panels": [*panels, row(30, "Open"), panel(5, 0, 31)]}).sections
     assert [(section.title, section.has_heading, section.is_collapsed) for section in sections] == [
         ("", False, False),
         ("Closed", True, True),
@@ -53,7 +56,7 @@ def test_pages_have_a_panel_for_each_of_many_values() -> None:
     """A page repeats panels for more values than a picture does, because it loads pictures of single panels."""
     values = tuple(f"h{number}" for number in range(MAX_PLACED + 1))
     hosts = Value(values, values, is_list=True)
-    outline = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=hosts)
+    outline = read_outline({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=hosts)
     assert [item.title for item in outline.sections[0].panels] == [f"On h{number}" for number in range(PAGE_SIZE)]
     assert outline.panel_count == MAX_PLACED
     assert outline.notices == [f"$host has {MAX_PLACED + 1} values; panels are repeated for the first {MAX_PLACED}"]
@@ -65,18 +68,18 @@ def test_panels_of_every_schema_have_their_descriptions() -> None:
     item = {"kind": "GridLayoutItem", "spec": {"element": {"name": "a"}, "x": 0, "y": 0, "width": 12, "height": 4}}
     elements = {"elements": {"a": element}, "layout": {"kind": "GridLayout", "spec": {"items": [item]}}}
     for spec in ({"panels": [panel(1, 0, 0, description="Of $host")]}, elements):
-        assert outline_sections(spec, host=HOSTS).sections[0].panels[0].description == "Of Host A + Host B"
+        assert read_outline(spec, host=HOSTS).sections[0].panels[0].description == "Of Host A + Host B"
 
 
 def test_repeated_panels_and_rows_have_their_values() -> None:
     """Each copy of a repeated panel has the value with which it is drawn; other panels have none."""
-    (section,) = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections
+    (section,) = read_outline({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections
     assert [(item.id, item.title, item.variables) for item in section.panels] == [
         (1, "On Host A", {"host": ["a"]}),
         (1, "On Host B", {"host": ["b"]}),
         (2, "", {}),
     ]
-    rows = outline_sections({"panels": [row(0, "For $host", repeat="host"), panel(2, 0, 1)]}, host=HOSTS).sections
+    rows = read_outline({"panels": [row(0, "For $host", repeat="host"), panel(2, 0, 1)]}, host=HOSTS).sections
     assert [(item.title, [panel_of_row.variables for panel_of_row in item.panels]) for item in rows] == [
         ("For Host A", [{"host": ["a"]}]),
         ("For Host B", [{"host": ["b"]}]),
@@ -97,7 +100,7 @@ def test_variables_have_their_options_and_values(
 ) -> None:
     """A variable has its options and selected values. A selected value that is not an option is added, so that a form keeps it."""
     expected_options = {"v": [Option("x", "X"), Option("y", "Y")]}
-    (variable,) = outline_sections({"templating": {"list": [{"name": "v", **definition}]}}, expected_options, v=value).variables
+    (variable,) = read_outline({"templating": {"list": [{"name": "v", **definition}]}}, expected_options, v=value).variables
     assert ([(option.value, option.text) for option in variable.options], variable.values) == (options, values)
 
 
@@ -105,7 +108,7 @@ def test_variables_have_their_options_and_values(
 def test_variables_that_users_cannot_set_are_left_out(members: dict[str, Any]) -> None:
     """Variables that users cannot set are omitted, and their options are not queried."""
     spec = {"templating": {"list": [{"name": "v", "type": "custom", **members}]}}
-    assert outline_sections(spec, v=Value(("x",))).variables == []
+    assert read_outline(spec, v=Value(("x",))).variables == []
     assert "v" not in outline_names(spec, read_sections(spec))
 
 
@@ -116,7 +119,7 @@ def test_links_are_interpolated() -> None:
         {"type": "dashboards", "tags": ["a", 1], "url": "ignored", "includeVars": True},
         "invalid",
     ]
-    first, second = outline_sections({"links": links}, host=Value(("a",), ("a",))).links
+    first, second = read_outline({"links": links}, host=Value(("a",), ("a",))).links
     assert (first.title, first.url, first.keeps_time, first.opens_tab, first.tooltip) == ("Of a", "/x?h=a", True, True, "T")
     assert (second.url, second.tags, second.includes_variables) == ("", ["a"], True)
 
@@ -129,7 +132,8 @@ def test_links_are_interpolated() -> None:
     ],
 )
 def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None:
-    outline = outline_sections(spec)
+    """An outline has the time range, as written and in milliseconds, and the interval of refreshes, from either schema."""
+    outline = read_outline(spec)
     assert (outline.from_, outline.to, outline.refresh, outline.end - outline.start) == ("now-1h", "now", "30s", 3_600_000)
 
 
@@ -137,6 +141,7 @@ def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None
 def test_pages_have_all_panels_below_their_headings(page: int, expected: list[int]) -> None:
     """Each page begins at the top, with the heading of a row that began on an earlier page; later pages equal the last one."""
     below = [panel(index + 10, 0, index * 4 + 20) for index in range(2 * PAGE_SIZE + 4)]
+    # Three panels precede the row, and the others follow it, so that the row is the last section of each page.
     spec = {"panels": [*(panel(index + 1, 0, index * 4) for index in range(3)), row(15, "Open"), *below]}
     time = picture_time(spec, PictureOptions(), NOW)
     outline = outline_of(spec, read_sections(spec), Resolution(Scope()), time, page=page)
@@ -156,6 +161,6 @@ def test_a_panel_of_any_page_is_found_by_its_id() -> None:
 def test_the_number_of_panels_is_limited() -> None:
     """The number of panels on all pages is limited, and a notice says so."""
     panels = [panel(index + 1, 0, index) for index in range(MAX_PLACED - 1)]
-    outline = outline_sections({"panels": [*panels, row(MAX_PLACED, "Row", panel(9_998, 0, 1), panel(9_999, 0, 2), collapsed=True)]})
+    outline = read_outline({"panels": [*panels, row(MAX_PLACED, "Row", panel(9_998, 0, 1), panel(9_999, 0, 2), collapsed=True)]})
     assert outline.panel_count == MAX_PLACED
     assert outline.notices == [TOO_MANY_PANELS]

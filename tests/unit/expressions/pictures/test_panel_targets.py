@@ -15,6 +15,7 @@ CATALOG = Catalog([CatalogEntry("p", "P", "prometheus"), CatalogEntry("q", "Q", 
 
 
 def test_only_queries_to_the_data_source_of_a_filter_have_the_filter() -> None:
+    """A filter of the dashboard is part of the queries to its data source, and of no other queries."""
     scope = Scope(filters={"p": [LabelFilter("zone", "=", ["eu"])]})
     targets = [{"refId": uid, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up"} for uid in ("p", "q")]
     resolved = read_targets({"datasource": "-- Mixed --", "targets": targets}, {}, CATALOG, scope)
@@ -33,6 +34,7 @@ def test_an_expression_needs_hidden_queries() -> None:
 @pytest.mark.parametrize("source", ["-- Grafana --", {"type": "datasource", "uid": "grafana"}, {"type": "grafana", "uid": "-- Grafana --"}])
 @pytest.mark.parametrize("query_type", [None, "randomWalk"])
 def test_queries_to_grafana_are_random_walks(source: Any, query_type: str | None) -> None:
+    """A query to Grafana's own data source, in each notation of it, is a random walk unless it has another type."""
     resolved = read_targets({"datasource": source, "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
     assert [(target["refId"], target["scenarioId"]) for target in resolved.targets] == [("A", "random_walk")]
 
@@ -53,12 +55,14 @@ def test_snapshots_in_a_dashboard_are_data() -> None:
     [("measurements", "live measurements"), ("annotations", "annotations"), ("list", "files"), ("odd", "queries of the type 'odd'")],
 )
 def test_queries_that_only_grafana_runs_are_named(query_type: str, missing: str) -> None:
+    """The problem of a query that only Grafana runs names what is missing."""
     resolved = read_targets({"datasource": "-- Grafana --", "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
     assert resolved.problem.startswith("the data source -- Grafana -- has no ")
     assert missing in resolved.problem
 
 
 def test_a_data_source_with_the_name_of_grafana_is_queried() -> None:
+    """A data source whose uid is ``grafana`` has precedence over Grafana's own data source."""
     catalog = Catalog([CatalogEntry("grafana", "grafana", "prometheus")])
     resolved = read_targets({"datasource": {"uid": "grafana"}, "targets": [{"refId": "A", "expr": "up"}]}, {}, catalog, Scope())
     assert [target["datasource"] for target in resolved.targets] == [{"type": "prometheus", "uid": "grafana"}]

@@ -12,11 +12,15 @@ from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Value
 
+#: A Wednesday.
 NOW = datetime(2025, 5, 14, 9, 30, tzinfo=UTC)
-"""A Wednesday."""
 
 
 def range_and_note(panel: dict[str, Any], **options: str) -> tuple[str, str, str] | None:
+    """Return the start, the end and the note of a panel's own range, or None if it has the range of the dashboard.
+
+    The dashboard has the last 6 hours, unless ``options`` name another range. Its fiscal year starts in April.
+    """
     spec = {"panels": [{"id": 1, "type": "stat", **panel}], "fiscalYearStartMonth": 3}
     time = picture_time(spec, PictureOptions.model_validate({"from": "now-6h", "to": "now", **options}), NOW)
     scope = Scope({"span": Value(("2d",), ("2d",))})
@@ -52,6 +56,7 @@ def test_panels_have_ranges_of_their_own(panel: dict[str, Any], expected: tuple[
 
 
 def test_an_absolute_range_is_kept_but_moved() -> None:
+    """If the dashboard has an absolute range, ``timeFrom`` has no effect, and ``timeShift`` moves the range."""
     absolute = {"from": "2025-01-10T00:00:00Z", "to": "2025-01-11T00:00:00Z"}
     assert range_and_note({"timeFrom": "1h"}, **absolute) == ("01-10 00:00:00", "01-11 00:00:00", "")
     assert range_and_note({"timeFrom": "1h", "timeShift": "2d"}, **absolute) == ("01-08 00:00:00", "01-09 00:00:00", "Timeshift -2d")

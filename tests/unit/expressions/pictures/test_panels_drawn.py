@@ -18,10 +18,12 @@ from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downs
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 
+#: A text that would be executed or loaded if a drawing did not escape it.
 HOSTILE = "</text><script>alert(1)</script>https://example.com/"
 
 
 def frame(*values: float | None, name: str = "Value", **labels: str) -> Frame:
+    """Return a series with a value for each minute."""
     nulls = np.array([value is None for value in values])
     numbers = np.array([np.nan if value is None else value for value in values])
     times = np.arange(len(values), dtype=np.int64) * 60_000_000_000
@@ -29,11 +31,13 @@ def frame(*values: float | None, name: str = "Value", **labels: str) -> Frame:
 
 
 def draw_panel(panel_type: str, *frames: Frame, **panel: Any) -> PanelDrawing:
+    """Return the drawing of a panel of 400 by 200 pixels over ten minutes."""
     panel_to_draw = read_dashboard({"panels": [{"type": panel_type, "title": "T", **panel}]}).panels[0]
     return DRAW_FUNCTIONS[panel_to_draw.type](PanelProps(panel_to_draw, frames, 400, 200, THEMES["dark"], 0, 600_000))
 
 
 def field_config(**defaults: Any) -> dict[str, Any]:
+    """Return a field configuration with defaults only."""
     return {"defaults": defaults, "overrides": []}
 
 
@@ -121,6 +125,7 @@ def test_invalid_parts_of_a_dashboard_are_ignored() -> None:
         {"type": 3, "gridPos": "no", "targets": {}, "fieldConfig": []},
         {"gridPos": {"x": 1e300, "w": -4}},
     ]
+    # The two objects are panels, although their members are invalid.
     assert len(read_dashboard({"panels": invalid_parts, "templating": 4, "time": [], "title": 9}).panels) == 2
 
 
@@ -128,6 +133,7 @@ WRONG_VALUES = st.sampled_from(
     [None, True, -1, 1e308, -1e308, 5e-324, 10**400, "", "nan", "1e999", "bytes", "percent", [], {}, [1], {"a": 1}, HOSTILE]
 )
 STEPS = [{"value": None, "color": "green"}, {"value": 5, "color": "red"}]
+#: Valid settings of fields, some of which a test replaces.
 SETTINGS: dict[str, Any] = {
     "unit": "bytes",
     "min": 0,
@@ -166,6 +172,7 @@ def test_panels_are_laid_out_in_the_grid() -> None:
     """
 
     def panel_at(x: int, y: int) -> Panel:
+        """Return a panel of half of the width."""
         return read_dashboard({"panels": [{"type": "stat", "gridPos": {"x": x, "y": y, "w": 12, "h": 4}}]}).panels[0]
 
     layout = lay_out([panel_at(0, 0), panel_at(12, 0), panel_at(0, 50)], 1208, None, is_single_panel=False)

@@ -28,9 +28,12 @@ from dashwright.expressions.variables.option_cache import OptionCache
 
 @dataclass
 class ManualClock(Clock):
+    """A clock whose time a test sets."""
+
     current_seconds: float = 1000.0
 
     def seconds(self) -> float:
+        """Return the time that the test has set."""
         return self.current_seconds
 
 
@@ -41,13 +44,17 @@ class OptionSource(Source):
         self.requested_queries: list[str] = []
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Return no frames."""
         return []
 
     async def health(self) -> str:
+        """Return the state of a healthy data source."""
         return "OK"
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
+        """Record the query and return its option. Raises SourceFailed for ``fail``."""
         self.requested_queries.append(text)
+        # A concurrent request can ask for the same options now.
         await asyncio.sleep(0)
         if text == "fail":
             raise SourceFailed("it is down")
@@ -62,9 +69,11 @@ class OneSourceRegistry(SourceRegistry):
         self._source = source
 
     async def catalog(self, context: QueryContext) -> Catalog:
+        """Return the only data source."""
         return Catalog([CatalogEntry("p", "P", "prometheus", is_default=True)])
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
+        """Return the only data source, with the record of the organization, for each query."""
         return [DataSource("prometheus", self._source, record=source_record("http://p", "p", org_id=context.org_id)) for _ in queries]
 
 
@@ -90,12 +99,14 @@ async def draw_titles(settings: QuerySettings, spec: dict[str, Any], *panel_ids:
 
 
 async def test_only_the_variables_of_the_panel_are_resolved() -> None:
+    """A picture of one panel sends only the queries of variables that this panel refers to."""
     source = OptionSource()
     assert await draw_titles(QuerySettings(sources=OneSourceRegistry(source)), dashboard("a", "b", "c"), 2) == ["b"]
     assert source.requested_queries == ["b"]
 
 
 async def test_a_panel_with_the_queries_of_another_one_has_its_variables() -> None:
+    """The variables of a panel include those of the panel whose data it shows."""
     source, spec = OptionSource(), dashboard("a", "b")
     spec["panels"][1] |= {"type": "stat", "datasource": {"uid": "-- Dashboard --"}, "targets": [{"refId": "A", "panelId": 1}]}
     await draw_titles(QuerySettings(sources=OneSourceRegistry(source)), spec, 2)
@@ -114,12 +125,14 @@ async def test_the_panels_of_a_page_share_the_options_of_a_variable() -> None:
     await draw_titles(settings, spec, 1, context=QueryContext(org_id=1, fresh=True))
     await draw_titles(settings, spec, 1, context=QueryContext(org_id=2))
     assert source.requested_queries == ["a"] * 3
+    # Options expire after 10 seconds.
     clock.current_seconds += 11
     await draw_titles(settings, spec, 1)
     assert source.requested_queries == ["a"] * 4
 
 
 async def test_a_failure_is_not_kept() -> None:
+    """A query of options that failed is sent again for the next picture."""
     source, spec = OptionSource(), dashboard("fail")
     settings = QuerySettings(sources=OneSourceRegistry(source))
     for _ in range(2):
@@ -132,12 +145,16 @@ async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
     requested_queries: list[str] = []
 
     async def options(cache: OptionCache, key: str) -> None:
+        """Get the options with a key from a cache."""
+
         async def run() -> list[tuple[str, str]]:
+            """Record that the cache has no such options, and return them."""
             requested_queries.append(key)
             return [(key, key)]
 
         await cache.get(key, run)
 
+    # Two entries fit into the cache.
     small_cache = OptionCache(max_characters=500)
     for key in ("a", "b", "a", "c", "a", "b"):
         await options(small_cache, key)
