@@ -38,10 +38,12 @@ def check(archive: Path, sha256: str) -> None:
 
 
 def _stem() -> str:
+    """Return the name of the archive without its suffix, which is also the name of the folder in it."""
     return f"{suite.PROJECT.replace('-', '_')}-{suite.VERSION}"
 
 
 def _archive() -> Path:
+    """Return the path of the verified archive, which is downloaded if it is missing."""
     archive = cache_folder() / f"{_stem()}.tar.gz"
     if not archive.exists():
         _download(archive)

@@ -12,6 +12,8 @@ TOLERATED_SHARE: Final = 0.1
 
 
 class Outcome(StrEnum):
+    """The outcome of one test."""
+
     PASSED = "passed"
     SKIPPED = "skipped"
     FAILED = "failed"
@@ -32,15 +34,19 @@ class UnpredictableResult:
     """A test that may pass or fail with the same gateway, and the reason."""
 
     reason: str
+    #: Text that the message of a failure must contain.
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """Node ids of tests that do not always pass: ``fails`` must fail and ``skips`` must be skipped, each with its reason."""
+    """Node ids of tests that do not always pass."""
 
+    #: Tests that must fail, each with its reason.
     fails: Mapping[str, str]
+    #: Tests that must be skipped, each with its reason.
     skips: Mapping[str, str]
+    #: Tests that may pass or fail.
     either: Mapping[str, UnpredictableResult]
 
 
@@ -80,6 +86,7 @@ def read_results(xml: str) -> list[Result]:
 
 
 def _result(test: str, case: ElementTree.Element) -> Result:
+    """Return the result of a test case. An error in its set-up or tear-down is a failure."""
     for tag, outcome in (("failure", Outcome.FAILED), ("error", Outcome.FAILED), ("skipped", Outcome.SKIPPED)):
         if (entry := case.find(tag)) is not None:
             lines = (entry.get("message") or entry.text or "").strip().splitlines()
@@ -103,6 +110,7 @@ def judge(file: str, results: Sequence[Result], exceptions: Expectations) -> lis
 
 
 def _complaint(result: Result, exceptions: Expectations) -> str:
+    """Return what is not as expected about a result, or an empty text."""
     match result.outcome:
         case Outcome.PASSED if result.test in exceptions.fails:
             return f"passed, though it is expected to fail ({exceptions.fails[result.test]}); remove it from the list"
@@ -116,5 +124,6 @@ def _complaint(result: Result, exceptions: Expectations) -> str:
 
 
 def _may_fail(result: Result, exceptions: Expectations) -> bool:
+    """Return True if a test may fail with this message although it may also pass."""
     entry = exceptions.either.get(result.test)
     return entry is not None and entry.message in result.message

@@ -31,6 +31,7 @@ async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
 
 
 def address(service: Service) -> str:
+    """Return the URL of a gateway that is serving."""
     return str(service.logged_events(LISTENING)[0]["address"])
 
 

@@ -29,6 +29,7 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
 
 
 async def _group_run(service: Service, group: str, path: Path, python: Path, tests: Path, prometheus_url: str) -> GroupRun:
+    """Run one group against a gateway."""
     group_definition, log_position, report = suite.GROUPS[group], len(service.events), path / f"{group}.xml"
     options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.deselected(group_definition))]
     settings = {"DASHWRIGHT_TEST_TARGET": urlsplit(gateway.address(service)).netloc, "PYTHONPATH": str(_PLUGINS)}

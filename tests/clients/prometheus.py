@@ -7,6 +7,7 @@ import aiohttp
 from tests.acceptance.polling import wait_until
 from tests.servers import prometheus
 
+#: True once the server has scraped itself at least twice.
 _QUERY = {"query": "count_over_time(up[1m]) > 1"}
 
 
@@ -17,6 +18,7 @@ async def url(stack: AsyncExitStack) -> str:
     session = await stack.enter_async_context(aiohttp.ClientSession())
 
     async def has_data() -> bool:
+        """Return True if the query has a result."""
         async with session.get(f"{server.url}/api/v1/query", params=_QUERY) as response:
             result: dict[str, Any] = await response.json()
             return bool(result["data"]["result"])

@@ -5,8 +5,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+#: Time after which the run of a group is killed.
 _GROUP_SECONDS = 900.0
 _TEST_SECONDS = 300
+#: Beginnings of the environment variables that must not influence the clients.
 _FOREIGN_VARIABLES = ("DASHWRIGHT_", "GRAFANA_", "PYTEST_", "KUBECONFIG", "KUBECTL_")
 
 

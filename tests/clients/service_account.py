@@ -12,6 +12,6 @@ async def token(address: str, certificate: Path | None = None) -> str:
     connector = None if certificate is None else aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=certificate))
     async with aiohttp.ClientSession(address, connector=connector, headers={"Authorization": FIRST_USER}, raise_for_status=True) as session:
         async with session.post("/api/serviceaccounts", json={"name": "clients", "role": "Admin"}) as response:
-            number = (await response.json())["id"]
-        async with session.post(f"/api/serviceaccounts/{number}/tokens", json={"name": "clients"}) as response:
+            account_id = (await response.json())["id"]
+        async with session.post(f"/api/serviceaccounts/{account_id}/tokens", json={"name": "clients"}) as response:
             return str((await response.json())["key"])

@@ -11,14 +11,20 @@ from aiohttp import web
 from tests.servers.git import git
 from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRefused, find_by_number, signature
 
+#: Names that the API has for git's letters of changes.
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed"}
+#: Events of deliveries, by the action of GitHub's event ``pull_request``.
 _EVENTS = {"opened": "pullrequest:created", "synchronize": "pullrequest:updated", "closed": "pullrequest:fulfilled"}
+#: States that a commit may have.
 _STATES = ("SUCCESSFUL", "FAILED", "INPROGRESS", "STOPPED")
+#: Limit of the length of a status's key.
 _MAX_KEY = 40
 
 
 @dataclass
 class BitbucketHost(GitHost):
+    """A git server with the API of Bitbucket Cloud. The base class describes the methods that it replaces."""
+
     api_path: ClassVar[str] = "/2.0/"
     setting: ClassVar[str] = "bitbucket+{}/2.0"
 
@@ -29,6 +35,7 @@ class BitbucketHost(GitHost):
         return web.json_response({"type": "error", "error": {"message": message}}, status=int(status))
 
     async def _api_response(self, request: web.Request) -> web.StreamResponse:
+        """Return the response of the API. The diffstat of a pull request is a redirect to that of its commits."""
         if match := re.fullmatch(r"(.*/repositories/([^/]+)/([^/]+))/pullrequests/(\d+)/diffstat", request.path):
             repository, (root, space, slug, number) = self.repositories[f"{match[2]}/{match[3]}"], match.groups()
             head = self._head(repository.name, int(number))
@@ -74,17 +81,20 @@ class BitbucketHost(GitHost):
         super().move_to_fork(name, number, fork)
 
     def _number_of(self, repository: HostRepository, spec: str) -> int:
+        """Return the number of the pull request to which the address of a diffstat redirects."""
         commit = spec.partition(":")[2][:12]
         return next(number for number in repository.pulls if self._head(repository.name, number).startswith(commit))
 
     def _pull_comments(
         self, method: str, repository: HostRepository, number: int, path_parts: list[str], request_json: Any
     ) -> tuple[int, Any]:
+        """List the comments of a pull request, create one or change one."""
         comments = find_by_number(repository.pulls, str(number)).comments
         page = f"{self.origin}/{repository.name}/pull-requests/{number}/_/diff#comment-"
         if method == "GET" and not path_parts:
             return 200, [_comment(page, comment_id, text) for comment_id, text in comments.items()]
-        if (method, bool(path_parts)) not in (("PUT", True), ("POST", False)):
+        names_comment = bool(path_parts)
+        if (method, names_comment) not in (("PUT", True), ("POST", False)):
             raise NotFound
         comment_id = int(path_parts[0]) if path_parts else self._next_number()
         if path_parts:
@@ -93,12 +103,14 @@ class BitbucketHost(GitHost):
         return (200 if path_parts else 201), _comment(page, comment_id, comments[comment_id])
 
     def _set_status(self, repository: HostRepository, commit: str, request_json: Any) -> dict[str, Any]:
+        """Record the status of a commit and return it."""
         if request_json["state"] not in _STATES or not request_json.get("url") or not 0 < len(request_json.get("key", "")) <= _MAX_KEY:
             raise RequestRefused(400, "Bad request: state, url and key are required")
         repository.statuses.append((commit, request_json))
         return {"type": "build", "refname": None, **request_json}
 
     def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any) -> tuple[int, Any]:
+        """List, create, change or delete hooks."""
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if request_json is not None and not (request_json.get("url") and request_json.get("events") and request_json.get("description")):
@@ -157,24 +169,29 @@ class BitbucketHost(GitHost):
 
 
 def _identity(number: int) -> str:
+    """Return the UUID that stands for a number."""
     return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))) + "}"
 
 
 def _side(branch: str, commit: str, name: str) -> dict[str, Any]:
+    """Return the source or the destination of a pull request. Its commit has only twelve digits."""
     return {"branch": {"name": branch}, "commit": {"type": "commit", "hash": commit[:12]}, "repository": {"full_name": name}}
 
 
 def _branch(name: str, commit: str) -> dict[str, Any]:
+    """Return a branch with its commit."""
     return {"type": "branch", "name": name, "target": {"type": "commit", "hash": commit}}
 
 
 def _change(letter: str, path: str, previous: str) -> dict[str, Any]:
+    """Return a changed file."""
     old = None if letter == "A" else {"path": previous or path, "type": "commit_file"}
     new = None if letter == "D" else {"path": path, "type": "commit_file"}
     return {"type": "diffstat", "status": _STATUSES[letter], "lines_added": 1, "lines_removed": 1, "old": old, "new": new}
 
 
 def _comment(page: str, number: int, text: str) -> dict[str, Any]:
+    """Return a comment."""
     content = {"raw": text, "markup": "markdown", "html": ""}
     return {"type": "pullrequest_comment", "id": number, "content": content, "links": {"html": {"href": f"{page}{number}"}}}
 

@@ -9,9 +9,13 @@ from typing import Any, ClassVar
 from aiohttp import web
 from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRefused, find_by_number, signature
 
+#: Names that the API has for git's letters of changes.
 _TYPES = {"A": "ADD", "D": "DELETE", "M": "MODIFY", "R": "MOVE", "C": "COPY"}
+#: Events of deliveries, by the action of GitHub's event ``pull_request``.
 _EVENTS = {"opened": "pr:opened", "synchronize": "pr:from_ref_updated", "closed": "pr:merged"}
+#: Events to which a hook may subscribe.
 _KNOWN_EVENTS = ("repo:refs_changed", *_EVENTS.values())
+#: States that a commit may have.
 _STATES = ("SUCCESSFUL", "FAILED", "INPROGRESS", "CANCELLED", "UNKNOWN")
 _MAX_COMMENT = 32_768
 _NO_COMMIT = "0" * 40
@@ -19,6 +23,8 @@ _NO_COMMIT = "0" * 40
 
 @dataclass
 class BitbucketServerHost(GitHost):
+    """A git server with the API of Bitbucket Data Center. The base class describes the methods that it replaces."""
+
     api_path: ClassVar[str] = "/rest/api/1.0/"
     git_path: ClassVar[str] = "scm/"
     pull_reference: ClassVar[str] = "refs/pull-requests/{}/from"
@@ -78,9 +84,11 @@ class BitbucketServerHost(GitHost):
         return [*activities[::-1], {"id": 0, "action": "OPENED"}]
 
     def _comment(self, number: int, text: str) -> dict[str, Any]:
+        """Return a comment with its version, which a change must name."""
         return {"id": number, "version": self.versions.get(number, 0), "text": text, "author": {"slug": "octo"}, "comments": []}
 
     def _pull_comments(self, method: str, comments: dict[int, str], path_parts: list[str], request_json: Any) -> tuple[int, Any]:
+        """Create a comment on a pull request, or change one."""
         if bool(path_parts) != (method == "PUT"):
             raise NotFound
         number = int(path_parts[0]) if path_parts else self._next_number()
@@ -95,6 +103,7 @@ class BitbucketServerHost(GitHost):
         return (200 if path_parts else 201), self._comment(number, request_json["text"])
 
     def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any) -> tuple[int, Any]:
+        """List, create, change or delete hooks."""
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if request_json is not None and not (
@@ -155,24 +164,29 @@ class BitbucketServerHost(GitHost):
 
 
 def _key(name: str) -> str:
+    """Return the key of the project of a repository, which is in upper case."""
     return name.partition("/")[0].upper()
 
 
 def _repository(name: str) -> dict[str, Any]:
+    """Return a repository."""
     number = sum(name.encode())
     return {"id": number, "slug": name.partition("/")[2], "name": name.partition("/")[2], "project": {"key": _key(name)}}
 
 
 def _side(branch: str, commit: str, name: str) -> dict[str, Any]:
+    """Return the source or the target of a pull request."""
     return {"id": f"refs/heads/{branch}", "displayId": branch, "latestCommit": commit, "repository": _repository(name)}
 
 
 def _change(letter: str, path: str, previous: str) -> dict[str, Any]:
+    """Return a changed file."""
     source = {"srcPath": _path(previous)} if previous else {}
     return {"contentId": "0", "path": _path(path), "type": _TYPES[letter], "nodeType": "FILE", **source}
 
 
 def _path(path: str) -> dict[str, Any]:
+    """Return a path with its parts."""
     *parents, name = path.split("/")
     return {"components": [*parents, name], "parent": "/".join(parents), "name": name, "toString": path}
 

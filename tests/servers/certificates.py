@@ -1,4 +1,4 @@
-"""Certificates of a key_pem certificate authority."""
+"""Certificates of an authority that exists for one test."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,14 +12,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 @dataclass(frozen=True)
 class ServerCertificate:
-    """PEM files: the authority's certificate, and a key with its certificate_pem certificate for 127.0.0.1."""
+    """PEM files: the authority's certificate, and a key with its certificate for 127.0.0.1."""
 
     authority: Path
     key_and_certificate: Path
 
 
 def issue_certificate(folder: Path) -> ServerCertificate:
-    """Create an authority and a certificate_pem certificate for a server on the loopback, both valid for a day."""
+    """Create an authority and a certificate for a server on the loopback, both valid for a day."""
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority = _sign("Authority of tests", authority_key, authority_key, x509.BasicConstraints(ca=True, path_length=0))
     certificate_pem = _sign("server", key, authority_key, x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]))
@@ -31,6 +31,7 @@ def issue_certificate(folder: Path) -> ServerCertificate:
 
 
 def _sign(subject: str, key: ec.EllipticCurvePrivateKey, signing_key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> bytes:
+    """Return a certificate in PEM, signed by the authority."""
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder().subject_name(_name(subject)).issuer_name(_name("Authority of tests"))
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
@@ -39,4 +40,5 @@ def _sign(subject: str, key: ec.EllipticCurvePrivateKey, signing_key: ec.Ellipti
 
 
 def _name(common: str) -> x509.Name:
+    """Return a name with only the part ``CN``."""
     return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, common)])

@@ -64,6 +64,7 @@ class Tab:
         """Return the status of the first response, from now on, whose address ends with this text."""
 
         def matches(message: dict[str, Any]) -> bool:
+            """Return True for a response from this address."""
             return message.get("method") == "Network.responseReceived" and message["params"]["response"]["url"].endswith(end)
 
         message = await self._message(matches)
@@ -77,6 +78,7 @@ class Tab:
         return result["result"].get("value")
 
     async def _message(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Return the first message that matches, and keep other events for later calls."""
         async with asyncio.timeout(_TIMEOUT_SECONDS):
             for index, event in enumerate(self._events):
                 if matches(event):
@@ -108,6 +110,7 @@ async def browsing(*, hosts: str) -> AsyncIterator[Tab]:
         async with ClientSession() as session:
 
             async def serves() -> bool:
+                """Return True if the browser has written its port and responds there."""
                 try:
                     async with session.get(f"{_address(port_file)}/json/version") as response:
                         return response.status == 200
@@ -125,6 +128,7 @@ async def browsing(*, hosts: str) -> AsyncIterator[Tab]:
 
 
 def _address(port_file: Path) -> str:
+    """Return the address of the DevTools protocol, whose port the browser writes to a file."""
     return f"http://127.0.0.1:{port_file.read_text().splitlines()[0]}"
 
 
@@ -142,4 +146,5 @@ def _program() -> Path:
 
 
 def _find_program() -> Path | None:
+    """Return the first known browser in the path."""
     return next((Path(path) for path in map(shutil.which, _NAMES) if path), None)

@@ -9,6 +9,7 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from tests.servers.process import CannotProvide
 
+#: Label of a container with the id of the process that created it.
 _OWNER = "dashwright.test.owner"
 
 
@@ -33,10 +34,12 @@ class Container:
             raise CannotProvide(f"Docker does not run {self._image} ({error or 'no response'})") from error
 
     async def stop(self) -> None:
+        """Stop the container in an orderly way, if it was created."""
         if self._container is not None:
             await asyncio.to_thread(self._container.get_wrapped_container().stop)
 
     async def kill(self) -> None:
+        """Kill the processes of the container, if it was created."""
         if self._container is not None:
             await asyncio.to_thread(self._container.get_wrapped_container().kill)
 
@@ -48,11 +51,13 @@ class Container:
             raise CannotProvide(f"{command[0]} failed: {output!r}")
 
     async def remove(self) -> None:
+        """Stop and delete the container, if it was created."""
         if self._container is not None:
             await asyncio.to_thread(self._container.stop)
             self._container = None
 
     def _create(self) -> DockerContainer:
+        """Create the container and start it."""
         # The reaper of testcontainers would be one more image to download. The next run removes what a killed run left.
         testcontainers_config.ryuk_disabled = True
         container = DockerContainer(self._image).with_kwargs(labels={_OWNER: str(os.getpid())})
@@ -63,9 +68,10 @@ class Container:
 
 
 def _remove_leftovers(container: DockerContainer) -> None:
+    """Delete the containers whose owner has ended."""
     for remaining in container.get_docker_client().client.containers.list(all=True, filters={"label": _OWNER}):
         try:
-            os.kill(int(remaining.labels[_OWNER]), 0)
+            os.kill(int(remaining.labels[_OWNER]), 0)  # signal 0 only checks whether the process exists
         except ProcessLookupError:
             remaining.remove(force=True, v=True)
         except PermissionError:

@@ -91,6 +91,7 @@ class _TemplateContent:
 
     @classmethod
     async def of(cls, connection: _Connection) -> Self:
+        """Return the content of the database of a connection."""
         rows, differences = {}, []
         for (table,) in await connection.fetch(_TABLES):
             digest = f"(select md5(string_agg(t::text, ',' order by t::text)) from {table} t)"
@@ -161,6 +162,7 @@ class Databases:
         self._runner.close()
 
     async def _make(self) -> _Copy:
+        """Create a copy. The first one shows what a restored copy must contain."""
         name = f"dashwright_test_{token_hex(8)}"
         async with _connection(self._server_url) as connection:
             await connection.execute(f"create database {name} template {self._template} strategy wal_log")
@@ -170,6 +172,7 @@ class Databases:
         return copy
 
     async def _return(self, copy: _Copy) -> None:
+        """Restore a copy for the next test, or drop it if that is impossible."""
         assert self._template_content is not None
         try:
             is_restored = await self._template_content.restore(copy.connection)
@@ -181,6 +184,7 @@ class Databases:
             await self._drop(copy)
 
     async def _drop(self, copy: _Copy) -> None:
+        """Drop the database of a copy."""
         await copy.connection.close()
         async with _connection(self._server_url) as connection:
             await connection.execute(f"drop database {copy.name} with (force)")
@@ -206,6 +210,7 @@ def with_database(url: str, name: str) -> str:
 
 @asynccontextmanager
 async def _connection(url: str) -> AsyncIterator[_Connection]:
+    """Connect to a database while the block runs."""
     connection = await asyncpg.connect(url)
     try:
         yield connection

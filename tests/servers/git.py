@@ -42,6 +42,7 @@ class GitServer:
     git_path: ClassVar[str] = ""
 
     def url(self, name: str) -> str:
+        """Return the URL of a repository."""
         return f"{self.scheme}://127.0.0.1:{self.port}/{self.git_path}{name}"
 
     def folder(self, name: str) -> Path:
@@ -59,6 +60,7 @@ class GitServer:
         return WorkTree(work_tree)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Record a request, and return the response of a fault, a refusal, or the response of git."""
         self.requests.append(request.path_qs)
         if self.fault is not None and (response := await self.fault(request)) is not None:
             return response
@@ -67,6 +69,7 @@ class GitServer:
         return await self.run_backend(request)
 
     def _is_authorized(self, header: str) -> bool:
+        """Return True if an Authorization header has the token as its password."""
         return base64.b64decode(header.removeprefix("Basic ")).decode().endswith(f":{self.token}") if header else False
 
     def _protocol(self, requested: str) -> str:
@@ -76,6 +79,7 @@ class GitServer:
         return requested if self.newest_protocol > 1 else ""
 
     async def run_backend(self, request: web.Request) -> web.StreamResponse:
+        """Return the response of git's own backend, a CGI program."""
         environment = {
             **_NO_CONFIGURATION,
             "PATH": os.environ["PATH"],

@@ -21,16 +21,20 @@ from aiohttp import web
 from tests.servers import git_host_responses as responses
 from tests.servers.git import GitServer, WorkTree, git, listening
 
+#: Hash that takes the place of a commit before a branch exists and after it was deleted.
 _NO_COMMIT = "0" * 40
 Numbered = TypeVar("Numbered")
 
+#: Names that the API has for git's letters of changes.
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
 
 class ApiDescription(Protocol):
     """Checks of requests and responses against the official description. Paths are relative to the address of the API."""
 
-    def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None: ...
+    def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None:
+        """Return what the description does not allow about a request, or None."""
+        ...
 
     def check_response(self, method: str, path: str, status: int, body: Any) -> None:
         """Raise AssertionError for a response that the description does not allow."""
@@ -51,6 +55,8 @@ class RequestRefused(Exception):
 
 @dataclass
 class PullRequest:
+    """State of one pull request."""
+
     #: Branch into which the request is merged.
     base: str
     #: Branch with the changes.
@@ -82,9 +88,11 @@ class HostRepository:
 
     name: str
     default_branch: str = "main"
+    #: Pull requests by number.
     pulls: dict[int, PullRequest] = field(default_factory=dict)
     #: Commit and content of each status, in the order of the requests.
     statuses: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    #: Hooks by number, as their creation requested them.
     hooks: dict[int, dict[str, Any]] = field(default_factory=dict)
     #: Commits of the branches, by name, when hooks were last called.
     branches: dict[str, str] = field(default_factory=dict)
@@ -113,11 +121,13 @@ class GitHost(GitServer):
     probes: list[tuple[str, bool]] = field(default_factory=list)
     #: Calls of hooks, in order.
     deliveries: list[Delivery] = field(default_factory=list)
+    #: The last number that was given to a pull request, comment, status or hook.
     _numbers: int = 0
     _running_hooks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def origin(self) -> str:
+        """The beginning of all URLs of the host."""
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
@@ -126,6 +136,7 @@ class GitHost(GitServer):
         return {f"127.0.0.1:{self.port}": self.setting.format(self.origin)} if self.setting else {}
 
     def create_repository(self, name: str) -> WorkTree:
+        """Create a repository that the API knows, and return a work tree to change it."""
         self.repositories[name] = HostRepository(name)
         return super().create_repository(name)
 
@@ -173,6 +184,7 @@ class GitHost(GitServer):
         self._call_hooks(repository, "pull_request", content)
 
     def _deliver_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+        """Call hooks after the change of a branch from one commit to another."""
         content = {"ref": f"refs/heads/{branch}", "before": old, "after": new, "forced": False, "commits": []}
         self._call_hooks(repository, "push", {**content, "created": old == _NO_COMMIT, "deleted": new == _NO_COMMIT})
 
@@ -182,6 +194,7 @@ class GitHost(GitServer):
             await asyncio.gather(*self._running_hooks)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Respond to a probe, to a request to the API, or to a request of git."""
         if request.path.endswith(("/version", "/application-properties")):
             self.probes.append((request.path, "Authorization" in request.headers))
             return self._version(request)
@@ -193,9 +206,11 @@ class GitHost(GitServer):
         return response
 
     def _version(self, request: web.Request) -> web.Response:
+        """Return the response to a probe. GitHub has no such route."""
         return self._refusal(HTTPStatus.NOT_FOUND, "Not Found")
 
     async def _api_response(self, request: web.Request) -> web.StreamResponse:
+        """Return the response to a request to the API, after checking it against the description."""
         path = request.rel_url.raw_path.removeprefix(self.api_path.rstrip("/"))
         self.calls.append(f"{request.method} {path}")
         if self.api_fault is not None and (response := await self.api_fault(request)) is not None:
@@ -222,13 +237,16 @@ class GitHost(GitServer):
         )
 
     def _may_call(self, request: web.Request) -> bool:
+        """Return True if a request has the token."""
         return request.headers.get("Authorization") == f"Bearer {self.token}"
 
     def _refusal(self, status: HTTPStatus, message: str) -> web.Response:
+        """Return an error in the shape of the API."""
         body = {"message": message, "documentation_url": "https://docs.example.org/rest", "status": str(int(status))}
         return web.json_response(body, status=int(status))
 
     def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+        """Return the body and the headers of the requested page of a list."""
         size = min(self.max_page_size, int(request.query.get("per_page", 30)))
         page = int(request.query.get("page", 1))
         next_url = str(request.url.update_query(page=page + 1))
@@ -236,6 +254,7 @@ class GitHost(GitServer):
         return items[(page - 1) * size : page * size], headers
 
     def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
+        """Return status and content of the response to a permitted request. Raises NotFound or RequestRefused."""
         match = re.fullmatch(r"/repos/([^/]+/[^/]+)/(.+)", path)
         if match is None or match[1] not in self.repositories:
             raise NotFound
@@ -262,6 +281,7 @@ class GitHost(GitServer):
     def _comments(
         self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
+        """List, create or change comments of a pull request, which are those of an issue with the same number."""
         match method, path_parts:
             case "GET", [issue, "comments"]:
                 comments = find_by_number(repository.pulls, issue).comments
@@ -280,6 +300,7 @@ class GitHost(GitServer):
     def _hooks(
         self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
+        """List, create, change or delete hooks. A new hook is called with the event ``ping``."""
         if not path_parts and method == "GET":
             return 200, [responses.hook(repository_json, number, hook) for number, hook in repository.hooks.items()]
         if not path_parts and method == "POST":
@@ -306,6 +327,7 @@ class GitHost(GitServer):
         return git(folder, "rev-parse", reference)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
+        """Return a pull request as JSON."""
         pull, refs = find_by_number(repository.pulls, str(number)), self._refs(repository.name)
         repository_json = responses.repository(self.origin, repository.name, repository.default_branch)
         content = {
@@ -320,6 +342,7 @@ class GitHost(GitServer):
         return responses.pull_request(self.origin, repository_json, number, content)
 
     def _files(self, repository: HostRepository, number: int, repository_json: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the changed files of a pull request as JSON."""
         changes = self._changes(repository, number)
         return [responses.changed_file(repository_json, path, _STATUSES[letter], previous) for letter, path, previous in changes]
 
@@ -337,21 +360,26 @@ class GitHost(GitServer):
         return changes
 
     def _log(self, name: str) -> list[str]:
+        """Return hash, author and committer of each commit of main, separated by tabs."""
         return git(self.folder(name), "log", "--format=%H%x09%an%x09%cn", "main").splitlines()
 
     def _refs(self, name: str) -> dict[str, str]:
+        """Return the commits of the branches, by name."""
         output = git(self.folder(name), "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
         return {branch: commit for branch, _, commit in (line.partition(" ") for line in output.splitlines())}
 
     def _call_hooks(self, repository: HostRepository, event: str, payload: dict[str, Any]) -> None:
+        """Call all hooks that subscribe to an event."""
         for hook in repository.hooks.values():
             if self._subscribes(hook, event):
                 self._call_hook(repository, hook, event, payload)
 
     def _subscribes(self, hook: dict[str, Any], event: str) -> bool:
+        """Return True if a hook is to be called at an event."""
         return bool(hook["active"]) and event in hook["events"]
 
     def _call_hook(self, repository: HostRepository, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
+        """Call one hook in the background."""
         body = orjson.dumps({**payload, **self._repository_of_delivery(repository)})
         url, headers = self._hook_url(hook), self._delivery_headers(hook, event, body)
         task = asyncio.create_task(self._deliver(url, headers, event, body))
@@ -363,15 +391,18 @@ class GitHost(GitServer):
         return {"repository": responses.repository(self.origin, repository.name, repository.default_branch)}
 
     def _hook_url(self, hook: dict[str, Any]) -> str:
+        """Return the URL that a hook calls."""
         return str(hook["config"]["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
+        """Return the headers of a delivery, with its signature."""
         headers = {"X-GitHub-Event": event, "X-GitHub-Delivery": str(uuid.uuid4())}
         if secret := hook["config"].get("secret"):
             headers["X-Hub-Signature-256"] = signature(secret, body)
         return headers
 
     async def _deliver(self, url: str, headers: dict[str, str], event: str, body: bytes) -> None:
+        """Send a delivery, and record it with the response."""
         headers = {**headers, "Content-Type": "application/json"}
         try:
             async with aiohttp.ClientSession() as session, session.post(url, data=body, headers=headers, ssl=False) as response:
@@ -381,6 +412,7 @@ class GitHost(GitServer):
         self.deliveries.append(Delivery(event, orjson.loads(body), status, text, headers))
 
     def _next_number(self) -> int:
+        """Return a number that no other object has."""
         self._numbers += 1
         return self._numbers
 

@@ -23,6 +23,7 @@ _PULL_LINKS = {
 
 
 def user(origin: str, login: str = "octo") -> dict[str, Any]:
+    """Return an account."""
     links = {f"{name}_url": f"{origin}/users/{login}/{name}" for name in _USER_LINKS}
     addresses = {
         "url": f"{origin}/users/{login}",
@@ -34,6 +35,7 @@ def user(origin: str, login: str = "octo") -> dict[str, Any]:
 
 
 def repository(origin: str, name: str, default_branch: str) -> dict[str, Any]:
+    """Return a repository."""
     address = f"{origin}/api/v3/repos/{name}"
     counts = ("forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size", "open_issues", "open_issues_count")
     switches = ("private", "fork", "has_issues", "has_projects", "has_wiki", "has_pages", "has_downloads", "archived", "disabled")
@@ -122,12 +124,14 @@ def pull_request(origin: str, repository_json: Mapping[str, Any], number: int, c
 
 
 def changed_file(repository_json: Mapping[str, Any], path: str, status: str, previous: str) -> dict[str, Any]:
+    """Return a changed file of a pull request."""
     counts = dict.fromkeys(("additions", "deletions", "changes"), 1)
     links = {f"{name}_url": f"{repository_json['html_url']}/{name}/{path}" for name in ("blob", "raw", "contents")}
     return {"sha": "0" * 40, "filename": path, "status": status, **counts, **links, **({"previous_filename": previous} if previous else {})}
 
 
 def comment(origin: str, repository_json: Mapping[str, Any], issue: int, number: int, body: str) -> dict[str, Any]:
+    """Return a comment on a pull request."""
     return {
         "id": number,
         "node_id": f"C{number}",
@@ -143,6 +147,7 @@ def comment(origin: str, repository_json: Mapping[str, Any], issue: int, number:
 
 
 def status(origin: str, repository_json: Mapping[str, Any], number: int, commit: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the status of a commit."""
     body = {"description": None, "target_url": None, "context": "default", **content}
     members = {
         "url": f"{repository_json['url']}/statuses/{commit}",
@@ -176,6 +181,7 @@ def hook(repository_json: Mapping[str, Any], number: int, requested: Mapping[str
 
 
 def _side(origin: str, repository_json: Mapping[str, Any], branch_and_commit: tuple[str, str]) -> dict[str, Any]:
+    """Return the head or the base of a pull request."""
     owner = str(repository_json["full_name"]).partition("/")[0]
     return {
         "label": f"{owner}:{branch_and_commit[0]}",

@@ -13,13 +13,18 @@ from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRef
 
 #: Events that the host adds to the event ``pull_request`` of a hook.
 _VARIANTS = ("pull_request_assign", "pull_request_label", "pull_request_comment", "pull_request_review", "pull_request_sync")
+#: Names that the API has for git's letters of changes.
 _STATUSES = {"A": "added", "D": "deleted", "M": "changed", "R": "renamed", "C": "copied", "T": "changed"}
+#: States that a commit may have.
 _STATES = ("pending", "success", "error", "failure", "warning")
+#: Upper bound of items on a page.
 _MAX_PAGE = 50
 
 
 @dataclass
 class GiteaHost(GitHost):
+    """A git server with the API of Gitea, which resembles that of GitHub. The base class describes the methods that it replaces."""
+
     api_path: ClassVar[str] = "/api/v1/"
 
     def _version(self, request: web.Request) -> web.Response:
@@ -81,11 +86,13 @@ class GiteaHost(GitHost):
         self._call_hooks(repository, "pull_request", content)
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
-        number, secret = str(uuid.uuid4()), hook["config"]["secret"]
+        delivery_id, secret = str(uuid.uuid4()), hook["config"]["secret"]
         digits = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        headers = {f"X-{name}-{suffix}": value for name in ("Gitea", "Gogs") for suffix, value in (("Event", event), ("Delivery", number))}
+        headers = {
+            f"X-{name}-{suffix}": value for name in ("Gitea", "Gogs") for suffix, value in (("Event", event), ("Delivery", delivery_id))
+        }
         signatures = {"X-Gitea-Signature": digits, "X-Hub-Signature-256": signature(secret, body)}
-        return {**headers, "X-GitHub-Event": event, "X-GitHub-Delivery": number, **signatures}
+        return {**headers, "X-GitHub-Event": event, "X-GitHub-Delivery": delivery_id, **signatures}
 
 
 def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,20 @@ from urllib.parse import quote, unquote
 from aiohttp import web
 from tests.servers.git_host import GitHost, HostRepository, NotFound, RequestRefused, find_by_number
 
+#: Actions of deliveries, by the action of GitHub's event ``pull_request``.
 _ACTIONS = {"opened": "open", "synchronize": "update", "closed": "merge"}
+#: Values of the header ``X-Gitlab-Event``, by GitHub's event.
 _EVENTS = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
+#: Members of a hook that subscribe it to GitHub's events.
 _SWITCHES = {"push": "push_events", "pull_request": "merge_requests_events"}
+#: States that a commit may have.
 _STATES = ("pending", "running", "success", "failed", "canceled")
 
 
 @dataclass
 class GitLabHost(GitHost):
+    """A git server with the API of GitLab. The base class describes the methods that it replaces."""
+
     api_path: ClassVar[str] = "/api/v4/"
     pull_reference: ClassVar[str] = "refs/merge-requests/{}/head"
     #: The state of each status, by commit and name.
@@ -56,17 +62,20 @@ class GitLabHost(GitHost):
         raise NotFound
 
     def _notes(self, method: str, comments: dict[int, str], path_parts: list[str], request_json: Any) -> tuple[int, Any]:
+        """List the comments of a merge request, create one or change one."""
         if method == "GET" and not path_parts:
             return 200, [_note(number, text) for number, text in comments.items()]
         number = int(path_parts[0]) if path_parts else self._next_number()
-        if (method, bool(path_parts)) == ("PUT", True):
+        names_comment = bool(path_parts)
+        if (method, names_comment) == ("PUT", True):
             find_by_number(comments, str(number))
-        elif (method, bool(path_parts)) != ("POST", False):
+        elif (method, names_comment) != ("POST", False):
             raise NotFound
         comments[number] = request_json["body"]
         return (200 if path_parts else 201), _note(number, request_json["body"])
 
     def _set_status(self, repository: HostRepository, commit: str, request_json: Any) -> dict[str, Any]:
+        """Record the status of a commit and return it. A pending status cannot become pending again."""
         if request_json["state"] not in _STATES:
             raise RequestRefused(400, "state does not have a valid value")
         key = commit, request_json["name"]
@@ -85,6 +94,7 @@ class GitLabHost(GitHost):
         }
 
     def _project_hooks(self, method: str, repository: HostRepository, path_parts: list[str], request_json: Any) -> tuple[int, Any]:
+        """List, create, change or delete hooks."""
         if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if request_json is not None and not request_json.get("url"):
@@ -104,6 +114,7 @@ class GitLabHost(GitHost):
         return 200, _hook(int(path_parts[0]), hook)
 
     def _merge_request(self, repository: HostRepository, number: int) -> dict[str, Any]:
+        """Return a pull request as GitLab has it."""
         pull = find_by_number(repository.pulls, str(number))
         source = pull.head_repository or repository.name
         return {
@@ -152,15 +163,18 @@ class GitLabHost(GitHost):
 
 
 def _project_number(name: str) -> int:
+    """Return the id of a project, which depends on its name only."""
     return int(hashlib.sha256(quote(name).encode()).hexdigest()[:6], 16)
 
 
 def _diff(letter: str, path: str, previous: str) -> dict[str, Any]:
+    """Return a changed file."""
     switches = {"new_file": letter in "AC", "renamed_file": letter == "R", "deleted_file": letter == "D"}
     return {"old_path": previous or path, "new_path": path, "a_mode": "100644", "b_mode": "100644", "diff": "", **switches}
 
 
 def _note(number: int, body: str) -> dict[str, Any]:
+    """Return a comment."""
     return {"id": number, "body": body, "system": False, "noteable_type": "MergeRequest", "author": {"username": "octo"}}
 
 

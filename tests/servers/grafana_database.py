@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import asyncpg
 
+#: Columns by table. The type follows a colon; columns without one are texts.
 _COLUMNS: Final[Mapping[str, str]] = {
     "org": "id:int version:int name address1 city zip_code billing_email created:time updated:time",
     "user": "id:int version:int login email name password salt rands company org_id:int is_admin:bool email_verified:bool theme "
@@ -71,12 +72,14 @@ async def make_postgres(url: str, rows: Rows) -> None:
 
 
 def _create_table_statement(table: str, kind: str) -> str:
+    """Return the statement that creates a table in a kind of database."""
     columns = (column.partition(":") for column in _COLUMNS[table].split())
     column_list = ", ".join(f'"{name}" {_TYPES[kind][type_name]}' for name, _, type_name in columns)
     return f'create table "{table}" ({column_list})'
 
 
 def _value(table: str, name: str, value: Any) -> Any:
+    """Return a value in the type that the PostgreSQL driver requires for its column."""
     type_name = next(column.partition(":")[2] for column in _COLUMNS[table].split() if column.partition(":")[0] == name)
     if type_name == "time" and value is not None:
         return datetime.fromisoformat(value).replace(tzinfo=None)

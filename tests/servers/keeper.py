@@ -23,8 +23,8 @@ _SOCKET = "socket"
 _PROVIDERS = {"postgres": "tests.servers.postgres", "rabbitmq": "tests.servers.rabbitmq", "mariadb": "tests.servers.mariadb"}
 _TIMEOUT_SECONDS = 600  # at the first run, an image or package may have to be downloaded
 
-
 _MEMORY_FOLDER = Path("/dev/shm")
+#: 6 GiB, which the files of a run in memory may need.
 _MIN_FREE_BYTES = 6 << 30
 
 
@@ -58,6 +58,7 @@ class Keeper:
 
     @property
     def pid(self) -> int:
+        """The process id of the keeper."""
         return self._process.pid
 
     def close(self) -> None:
@@ -103,6 +104,7 @@ class _SharedServers:
         self._locks = {name: asyncio.Lock() for name in _PROVIDERS}
 
     async def respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Respond to a request with the addresses of the server, or with the reason why there is no server."""
         name = (await reader.readline()).decode().strip()
         async with self._locks[name]:
             if name not in self._addresses:
@@ -112,6 +114,7 @@ class _SharedServers:
         writer.close()
 
     async def _provide(self, name: str) -> dict[str, str]:
+        """Start a server, and return its addresses or the error."""
         # Imported on request: most runs of a few tests need no server, and the import takes time.
         provider = import_module(_PROVIDERS[name])
         try:
@@ -122,10 +125,12 @@ class _SharedServers:
         return server.addresses
 
     async def remove(self) -> None:
+        """Remove all servers that were started."""
         await asyncio.gather(*(server.remove() for server in self._servers))
 
 
 async def _serve_until_end_of_run(folder: Path) -> None:
+    """Provide servers until standard input closes, and then remove them with the folder of the run."""
     shared = _SharedServers()
     end_of_run = asyncio.Event()
     loop = asyncio.get_running_loop()

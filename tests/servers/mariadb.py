@@ -47,21 +47,26 @@ class HostMariadb:
 
     @property
     def addresses(self) -> dict[str, str]:
+        """The path of the socket."""
         return {"socket": str(self._socket)}
 
     async def start(self) -> None:
+        """Start the server, with a new data directory at the first start."""
         if not self._data.exists():
             self._make_data()
         await self._server.start(lambda: asyncio.to_thread(_serves, self._socket))
 
     async def stop(self) -> None:
+        """Stop the server and keep its data."""
         await self._server.stop()
 
     async def remove(self) -> None:
+        """Stop the server and delete its folder."""
         await self._server.stop()
         shutil.rmtree(self._folder)
 
     def _make_data(self) -> None:
+        """Create the data directory. Raises CannotProvide."""
         options = [
             "--no-defaults",
             f"--datadir={self._data}",
@@ -97,11 +102,13 @@ def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cu
 
 
 def _install_server() -> HostMariadb:
+    """Install Debian's package and return its server."""
     install("mariadb-server")
     return HostMariadb()
 
 
 def _program(*names: str) -> Path:
+    """Return the first of these programs that this host has. Raises CannotProvide."""
     for name in names:
         program = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PROGRAM_FOLDERS)]))
         if program:
@@ -110,6 +117,7 @@ def _program(*names: str) -> Path:
 
 
 def _account() -> child.UnixAccount:
+    """Return the user to run the server as, which is not root."""
     if os.getuid() != 0:
         return child.current_account()
     account = child.named_account("mysql") or child.named_account("nobody")
@@ -119,6 +127,7 @@ def _account() -> child.UnixAccount:
 
 
 def _serves(socket: Path) -> bool:
+    """Return True if the server accepts connections."""
     try:
         pymysql.connect(unix_socket=str(socket), user="root", connect_timeout=5).close()
     except pymysql.err.OperationalError:

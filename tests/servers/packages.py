@@ -20,6 +20,7 @@ def install(package: str) -> None:
     with _no_service_starts():
         for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", "--no-upgrade", package]):
             process = subprocess.run(command, env=_NONINTERACTIVE, check=False, capture_output=True, text=True, errors="replace")
+        # Only the installation must succeed: without an update, the package may already be known.
         if process.returncode != 0:
             raise CannotProvide(f"installing the package {package} failed: {process.stderr.strip()[-500:]}")
 

@@ -19,6 +19,7 @@ from dashwright.standalone import child, placement
 
 ENVIRONMENT = "DASHWRIGHT_TEST_DATABASE_URL"
 
+#: Settings with which a commit does not wait for the disk.
 _FAST_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 _DEFAULT_SETTINGS = {
     "max_connections": "200",
@@ -33,7 +34,9 @@ class PrivatePostgres(Server, Protocol):
     """A server that a test may stop and start."""
 
     @property
-    def dsn(self) -> str: ...
+    def dsn(self) -> str:
+        """The URL of the database ``postgres``."""
+        ...
 
     async def crash(self) -> None:
         """End the server without a checkpoint, so that its next start recovers from the log."""
@@ -70,30 +73,37 @@ class HostPostgres:
 
     @property
     def addresses(self) -> dict[str, str]:
+        """The URL of the server."""
         return {"url": self.dsn}
 
     @property
     def dsn(self) -> str:
+        """The URL of the database ``postgres``."""
         # The server offers no TLS; a client that asks for it creates a context and a second socket for each connection.
         return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres?sslmode=disable"
 
     async def start(self) -> None:
+        """Start the server, with a new cluster at the first start."""
         if not self._data.exists():
             self._make_cluster()
         await self._server.start(lambda: _serves(self.dsn))
 
     async def stop(self) -> None:
+        """Stop the server and keep its data."""
         await self._server.stop()
 
     async def crash(self) -> None:
+        """End the server without a checkpoint, so that its next start recovers from the log."""
         # PostgreSQL's immediate shutdown. After SIGKILL the next start would have to wait for the end of orphaned processes.
         await self._server.stop(signal.SIGQUIT)
 
     async def remove(self) -> None:
+        """Stop the server and delete its folder."""
         await self._server.stop()
         shutil.rmtree(self._folder)
 
     def _make_cluster(self) -> None:
+        """Create the cluster with one user, who has a password. Raises CannotProvide."""
         secret = self._folder / "password"
         secret.write_text(self._password)
         shutil.chown(secret, self._account.uid, self._account.gid)
@@ -122,13 +132,16 @@ class ContainerPostgres:
 
     @property
     def addresses(self) -> dict[str, str]:
+        """The URL of the server."""
         return {"url": self.dsn}
 
     @property
     def dsn(self) -> str:
+        """The URL of the database ``postgres``."""
         return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres?sslmode=disable"
 
     async def start(self) -> None:
+        """Create the container, or start it again."""
         await self._container.start(lambda: _serves(self.dsn))
 
 
@@ -151,6 +164,7 @@ def embedded_programs(folder: Path) -> Path:
 
 
 def _account() -> child.UnixAccount:
+    """Return the user to run the server as, which is not root."""
     if os.getuid() != 0:
         return child.current_account()
     account = child.named_account("nobody")
@@ -177,11 +191,13 @@ async def provide_private(*, durable: bool = True) -> PrivatePostgres:
 
 
 def _install_server(durable: bool) -> HostPostgres:
+    """Install Debian's package and return its server."""
     install("postgresql")
     return HostPostgres(programs, durable=durable)
 
 
 async def _serves(dsn: str) -> bool:
+    """Return True if the server accepts connections."""
     try:
         connection = await asyncpg.connect(dsn, timeout=5)
     except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):

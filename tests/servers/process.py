@@ -23,13 +23,21 @@ class Server(Protocol):
     """A server that the tests provide. Addresses and data stay the same over ``stop`` and ``start``; ``remove`` deletes everything."""
 
     @property
-    def addresses(self) -> dict[str, str]: ...
+    def addresses(self) -> dict[str, str]:
+        """Addresses by name, such as ``url``."""
+        ...
 
-    async def start(self) -> None: ...
+    async def start(self) -> None:
+        """Start the server and wait until it serves. Raises CannotProvide."""
+        ...
 
-    async def stop(self) -> None: ...
+    async def stop(self) -> None:
+        """Stop the server and keep its data."""
+        ...
 
-    async def remove(self) -> None: ...
+    async def remove(self) -> None:
+        """Stop the server and delete its data."""
+        ...
 
 
 AnyServer = TypeVar("AnyServer", bound=Server)
@@ -93,6 +101,7 @@ class Process:
             raise CannotProvide(f"{self._command[0]} did not serve within {timeout_seconds:.0f} s: {self._end_of_output()}") from error
 
     def _end_of_output(self) -> str:
+        """Return the last thousand characters that the program has written."""
         return self._output.read_text(errors="replace").strip()[-1000:]
 
     async def stop(self, end_signal: signal.Signals | None = None) -> None:
@@ -147,6 +156,7 @@ async def start_first(server_name: str, methods: Sequence[Callable[[], AnyServer
 
 
 async def _start_server(server: AnyServer) -> AnyServer:
+    """Start a server and return it. A server that cannot be started is removed."""
     try:
         await server.start()
     except BaseException:

@@ -12,6 +12,7 @@ from tests.servers.process import CannotProvide, Process, free_port, private_fol
 
 from dashwright.standalone import child
 
+#: Time between two scrapes of a target.
 SCRAPE_SECONDS = 1
 
 _CONFIGURATION = """
@@ -52,23 +53,29 @@ class HostPrometheus:
 
     @property
     def url(self) -> str:
+        """The URL of the server."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def addresses(self) -> dict[str, str]:
+        """The URL of the server, by its name."""
         return {"url": self.url}
 
     async def start(self) -> None:
+        """Start the server and wait until it is ready."""
         await self._server.start(self._is_ready)
 
     async def stop(self) -> None:
+        """Stop the server and keep its data."""
         await self._server.stop()
 
     async def remove(self) -> None:
+        """Kill the server and delete its folder."""
         await self._server.kill()
         shutil.rmtree(self._folder)
 
     async def _is_ready(self) -> bool:
+        """Return True if the server responds and has read its data."""
         try:
             async with aiohttp.ClientSession() as session, session.get(f"{self.url}/-/ready") as response:
                 return response.status == 200
@@ -83,11 +90,13 @@ async def provide(targets: Sequence[str]) -> HostPrometheus:
 
 
 def _install_server(targets: Sequence[str]) -> HostPrometheus:
+    """Install Debian's package and return its server."""
     install("prometheus")
     return HostPrometheus(_program(), targets)
 
 
 def _program() -> Path:
+    """Return the program of this host. Raises CannotProvide."""
     program = shutil.which("prometheus")
     if program is None:
         raise CannotProvide("there is no program prometheus on this host")
@@ -95,6 +104,7 @@ def _program() -> Path:
 
 
 def _account() -> child.UnixAccount:
+    """Return the user to run the server as, which is not root."""
     if os.getuid() != 0:
         return child.current_account()
     account = child.named_account("prometheus") or child.named_account("nobody")

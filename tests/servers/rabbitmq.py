@@ -32,7 +32,9 @@ class PrivateRabbitmq(Server, Protocol):
     """A broker that a test may stop and start."""
 
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """The AMQP URL with the user and its password."""
+        ...
 
     async def control(self, *arguments: str) -> None:
         """Run ``rabbitmqctl`` with arguments."""
@@ -80,29 +82,36 @@ class HostRabbitmq:
 
     @property
     def addresses(self) -> dict[str, str]:
+        """The URLs of the broker and of its management API."""
         return {"url": self.url, "management_url": f"http://dashwright:{self._password}@127.0.0.1:{self._management_port}"}
 
     @property
     def url(self) -> str:
+        """The AMQP URL with the user and its password."""
         return f"amqp://dashwright:{self._password}@127.0.0.1:{self._port}/"
 
     async def start(self) -> None:
+        """Start the port mapper and the broker."""
         await self._epmd.start(lambda: _listens(self._epmd_port))
         await self._server.start(lambda: _serves(self.url, self._management_port if self._management else None))
 
     async def stop(self) -> None:
+        """Stop the broker and its port mapper, and keep all data."""
         await self._server.stop()
         await self._epmd.stop()
 
     async def control(self, *arguments: str) -> None:
+        """Run ``rabbitmqctl`` with arguments. Raises CannotProvide if it fails."""
         await self._control([self._bin / "rabbitmqctl", *arguments]).run()
 
     async def remove(self) -> None:
+        """Kill the processes and delete their folder."""
         await self._server.kill()
         await self._epmd.kill()
         shutil.rmtree(self._folder)
 
     def _configure(self) -> None:
+        """Write the files of the configuration."""
         lines = [
             f"listeners.tcp.default = 127.0.0.1:{self._port}",
             "default_user = dashwright",
@@ -135,16 +144,20 @@ class ContainerRabbitmq:
 
     @property
     def addresses(self) -> dict[str, str]:
+        """The URLs of the broker and of its management API."""
         return {"url": self.url, "management_url": f"http://dashwright:{self._password}@127.0.0.1:{self._management_port}"}
 
     @property
     def url(self) -> str:
+        """The AMQP URL with the user and its password."""
         return f"amqp://dashwright:{self._password}@127.0.0.1:{self._port}/"
 
     async def start(self) -> None:
+        """Create the container, or start it again."""
         await self._container.start(lambda: _serves(self.url, self._management_port))
 
     async def control(self, *arguments: str) -> None:
+        """Run ``rabbitmqctl`` with arguments. Raises CannotProvide if it fails."""
         await self._container.execute("rabbitmqctl", *arguments)
 
 
@@ -167,6 +180,7 @@ async def provide_private(*, management: bool = False) -> PrivateRabbitmq:
 
 
 def _install_server(management: bool) -> HostRabbitmq:
+    """Install Debian's package and return its server."""
     install("rabbitmq-server")
     return HostRabbitmq(programs(), management=management)
 
@@ -197,6 +211,7 @@ def _account() -> child.UnixAccount:
 
 
 async def _serves(url: str, management_port: int | None) -> bool:
+    """Return True if the broker accepts connections, and its management API too, if it has one."""
     if not await _listens(urlsplit(url).port or 5672):
         return False
     try:
@@ -208,6 +223,7 @@ async def _serves(url: str, management_port: int | None) -> bool:
 
 
 async def _listens(port: int) -> bool:
+    """Return True if a process listens at a port of the loopback."""
     try:
         _reader, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:

@@ -41,9 +41,11 @@ class SshServer:
 
     @property
     def user(self) -> str:
+        """The name of the user who runs the tests."""
         return getpass.getuser()
 
     def url(self, name: str) -> str:
+        """Return the URL of a repository."""
         return f"ssh://{self.user}@127.0.0.1:{self.port}{self.folder}/repositories/{name}"
 
     def create_repository(self, name: str) -> WorkTree:
@@ -128,6 +130,7 @@ async def serving(
 
 
 def _require_program() -> None:
+    """Install the server if it is missing, and create the folder that it needs under root. Raises CannotProvide."""
     if shutil.which("ssh-keygen") is None or not Path(_PROGRAM).exists():
         try:
             install("openssh-server")
@@ -138,6 +141,7 @@ def _require_program() -> None:
 
 
 async def _listens(port: int) -> bool:
+    """Return True if a process listens at a port of the loopback."""
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:

@@ -25,6 +25,7 @@ class VirtualHosts:
         return urlsplit(self._amqp)._replace(path=f"/{name}").geturl()
 
     async def remove(self, url: str) -> None:
+        """Remove the virtual host of a URL with all its queues."""
         await self._call("DELETE", f"/vhosts{urlsplit(url).path}", None)
 
     async def load(self, definitions: dict[str, Any]) -> None:
@@ -32,9 +33,11 @@ class VirtualHosts:
         await self._call("POST", "/definitions", definitions)
 
     async def remove_account(self, name: str) -> None:
+        """Remove an account."""
         await self._call("DELETE", f"/users/{name}", None)
 
     async def _call(self, method: str, path: str, body: dict[str, Any] | None) -> None:
+        """Send a request to the management API. Raises ClientResponseError if it is refused."""
         async with (
             aiohttp.ClientSession(headers=self._headers) as session,
             session.request(method, self._api + path, json=body) as response,

@@ -22,6 +22,7 @@ class _WarmConnection(asyncpg.Connection):
         self.free: list[_WarmConnection] | None = None
 
     def terminate(self) -> None:
+        """Return the connection to ``free``, or close it if it cannot be used again."""
         # A connection with a cancelled statement would have to wait for a task, which ends with the test.
         is_reusable = not self.is_closed() and not self._cancellations  # type: ignore[attr-defined]
         if self.free is not None and is_reusable:
@@ -63,6 +64,7 @@ class WarmListeners:
             connection.terminate()
 
     async def _connect(self) -> _WarmConnection:
+        """Open a connection with the options of the pool."""
         connection: _WarmConnection = await asyncpg.connect(
             self._lending_database._url, connection_class=_WarmConnection, **self._lending_database._options
         )
@@ -97,4 +99,5 @@ class ListeningDatabase(Database):
         on_listening: Callable[[], None],
         on_lost: Callable[[], None] = lambda: None,
     ) -> AbstractAsyncContextManager[None]:
+        """Listen like a database, on a borrowed connection."""
         return listening(self._listeners.borrow, channel, on_notification, on_listening, on_lost, database=self._label)

@@ -44,11 +44,13 @@ class WarmPools:
             await pool.close()
 
     async def _pool_of(self, url: str) -> Database:
+        """Return the pool of a database, which is opened at the first use."""
         if url not in self._pools:
             self._pools[url] = await Database.open(url, application_name=WARM_SESSIONS, min_size=1, max_size=5)
         return self._pools[url]
 
     async def _return(self, database: Database) -> None:
+        """Close the pool of a database if a test has closed it, or has not returned all of its connections."""
         await database._notifier.flush()
         pool = database._pool
         if pool.is_closing() or pool.get_idle_size() < pool.get_size():

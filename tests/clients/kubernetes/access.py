@@ -26,6 +26,7 @@ async def prepare(service: Service, path: Path) -> dict[str, str]:
 
 
 def _kubeconfig(address: str, certificate: Path, token: str) -> dict[str, Any]:
+    """Return a kubeconfig with a context for each of the two credentials."""
     users = {TOKEN: {"token": token}, PASSWORD: {"username": "admin", "password": "admin"}}
     return {
         "apiVersion": "v1",

@@ -54,12 +54,14 @@ def from_pool(package: str, release: str, into: Path) -> None:
 
 
 def _mirrors() -> Iterator[str]:
+    """Return the addresses of the mirrors of Debian's main archive that apt uses."""
     output = _output("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
     sites = dict(line.rpartition(" ")[::2] for line in output.splitlines())
     return (uri.rstrip("/") for uri, release in sites.items() if uri.rstrip("/").endswith("/debian") and "/" not in release)
 
 
 def _hash_in_release(release: str, index: str) -> str:
+    """Return the SHA-256 of an index of packages in the file ``Release`` of an archive."""
     match = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(index)}$", release, re.MULTILINE)
     if match is None:
         raise DependencyMissing(f"the archive's list of indexes has no {index}")
@@ -76,6 +78,7 @@ def _entry(packages: str, package: str) -> tuple[str, str]:
 
 
 def _download_verified(address: str, sha256: str) -> bytes:
+    """Return the content of an address. Raises DependencyMissing if it has another hash."""
     content = _download(address)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise DependencyMissing(f"{Path(address).name} is not what the archive's index says")
@@ -83,6 +86,7 @@ def _download_verified(address: str, sha256: str) -> bytes:
 
 
 def _download(address: str) -> bytes:
+    """Return the content of an address. Raises DependencyMissing."""
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_SECONDS) as response:
             content: bytes = response.read()
@@ -92,10 +96,12 @@ def _download(address: str) -> bytes:
 
 
 def _unpack(deb: Path, into: Path) -> None:
+    """Unpack the files of a package into a folder."""
     _run("dpkg-deb", "-x", str(deb), str(into), folder=deb.parent)
 
 
 def _run(*command: str, folder: Path) -> None:
+    """Run a command in a folder. Raises DependencyMissing if it fails."""
     try:
         process = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
     except OSError as error:
@@ -105,6 +111,7 @@ def _run(*command: str, folder: Path) -> None:
 
 
 def _output(*command: str) -> str:
+    """Return the output of a command, which is empty if there is no such program."""
     try:
         return subprocess.run(command, check=False, capture_output=True, text=True, errors="replace").stdout
     except OSError:

@@ -12,9 +12,11 @@ from tests.clients.archive import cache_folder
 from tests.clients.dependency_missing import DependencyMissing
 from tests.clients.kubernetes import debian
 
+#: Major and minor of the oldest accepted version.
 OLDEST: Final = (1, 32)
 PATH_VARIABLE: Final = "DASHWRIGHT_TEST_KUBECTL"
 
+#: Debian release whose kubectl is recent enough.
 _RELEASE: Final = "trixie"
 #: Suffix of the version of a wrapper that runs another kubectl for each server, which fails for the gateway.
 _DISPATCHER: Final = "-dispatcher"
@@ -46,6 +48,7 @@ def program() -> Path:
 
 
 def _is_usable(path: Path) -> bool:
+    """Return True if the program is a kubectl of an accepted version that works without a server."""
     try:
         process = subprocess.run([path, "version", "--client", "--output=json"], check=False, capture_output=True, text=True, timeout=60)
         version = json.loads(process.stdout)["clientVersion"]["gitVersion"].removeprefix("v")
@@ -61,4 +64,5 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _version_text(version: tuple[int, ...]) -> str:
+    """Return the text of a version."""
     return ".".join(map(str, version))

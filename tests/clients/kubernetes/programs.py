@@ -37,6 +37,7 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
 
 
 async def _group_run(service: Service, group: str, path: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
+    """Run the cases of one client, with a home directory of its own."""
     log_position, report, file = len(service.events), path / f"{group}.xml", GROUPS[group]
     home = path / f"home-{group}"
     home.mkdir()

@@ -13,12 +13,15 @@ _HOST, _, _PORT = os.environ["DASHWRIGHT_TEST_TARGET"].rpartition(":")
 
 
 class Target:
+    """The gateway under test, with the methods of the suite's containers."""
+
     docker_ip = _HOST
 
     def start(self, *_services: str) -> None:
         """Do nothing: the gateway is running."""
 
     def wait_for_service(self, _service: str, _port: int) -> int:
+        """Return the port of the gateway, which is running already."""
         return int(_PORT)
 
     def port_for(self, _service: str, port: int) -> int:
@@ -31,5 +34,6 @@ class Target:
 
 @pytest.fixture(scope="session")
 def docker_services() -> Target:
+    """Return the gateway. The suite's data source then refers to the given Prometheus."""
     import_module("test.elements.test_datasource_fixtures").PROMETHEUS_DATASOURCE["url"] = os.environ["DASHWRIGHT_TEST_PROMETHEUS"]
     return Target()

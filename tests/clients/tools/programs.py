@@ -73,6 +73,7 @@ async def _git_settings(stack: AsyncExitStack, path: Path) -> dict[str, str]:
 
 
 async def _group_run(service: Service, group: str, path: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
+    """Run the cases of one tool against a gateway."""
     tool, log_position, report = GROUPS[group], len(service.events), path / f"{group}.xml"
     address = gateway.address(service)
     variables = {

@@ -6,14 +6,17 @@ from typing import Any
 import kr8s
 from kr8s.asyncio.objects import new_class
 
+# The kind is named, because kr8s lists kinds only if Kubernetes' core group exists.
 Dashboard = new_class("Dashboard", "dashboard.grafana.app/v1beta1", asyncio=True, namespaced=True, plural="dashboards")
 
 
 def resource(name: str, title: str = "One", **labels: str) -> dict[str, Any]:
+    """Return the manifest of a dashboard."""
     return {"metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": {"title": title}}
 
 
 async def create(api: Any, name: str, **labels: str) -> Any:
+    """Create a dashboard and return it."""
     dashboard = await Dashboard(resource(name, **labels), api=api)
     await dashboard.create()
     return dashboard
@@ -44,7 +47,7 @@ async def test_a_json_patch_changes_an_object() -> None:
 
 
 async def test_objects_are_listed_in_pages_and_by_labels() -> None:
-    """Objects are listed by kind, by labels, and in pages of a hundred."""
+    """Objects are listed by labels. kr8s requests every list in pages of a hundred."""
     api = await kr8s.asyncio.api()
     dashboards = [await create(api, f"kr8s-{index}", case="kr8s-lists") for index in range(3)]
     names = [item.name async for item in Dashboard.list(namespace="default", label_selector={"case": "kr8s-lists"}, api=api)]
@@ -79,6 +82,6 @@ async def test_every_version_is_served(plural: str, manifest: dict[str, Any]) ->
 
 
 async def test_the_version_is_readable() -> None:
-    """The server's version is readable. These cases name all kinds, because kr8s lists them only if Kubernetes' core group exists."""
+    """The server's version is readable."""
     api = await kr8s.asyncio.api()
     assert (await api.version())["gitVersion"]

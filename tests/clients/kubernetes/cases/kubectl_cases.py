@@ -14,12 +14,16 @@ import pytest
 PROGRAM = os.environ["DASHWRIGHT_TEST_KUBECTL"]
 GROUP = "dashboard.grafana.app"
 ITEMS = f"/apis/{GROUP}/v2alpha1/namespaces/default/dashboards"
+#: A request in the log of kubectl, in either of the two forms that its versions write.
 _CALL = re.compile(r"\] (?:\"Request\" verb=\")?(GET|POST|PUT|PATCH|DELETE)(?:\" url=\"| )https://[^/]+(/[^\s\"]*)")
+#: A header of the request before it.
 _HEADER = re.compile(r"^I\S*.*\] +(Accept|Content-Type): (.*)$|^ +(Accept|Content-Type): (.*)$")
 
 
 @dataclass
 class Request:
+    """A request that kubectl sent, with its headers about media types."""
+
     method: str
     path: str
     headers: dict[str, str] = field(default_factory=dict)
@@ -30,6 +34,8 @@ class Request:
 
 @dataclass
 class Run:
+    """The result of one command. The error output does not contain the log."""
+
     status: int
     out: str
     err: str
@@ -43,19 +49,24 @@ class Run:
 
     @property
     def calls(self) -> list[str]:
+        """Method and path of each request."""
         return [str(request) for request in self.requests]
 
     @property
     def json(self) -> Any:
+        """The output, parsed as JSON."""
         return json.loads(self.out)
 
 
 class Kubectl:
+    """The program with a cache of its own."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment = dict(os.environ)
 
     def command(self, *arguments: str) -> list[str]:
+        """Return the command with these arguments."""
         return [PROGRAM, f"--cache-dir={self.folder / 'cache'}", *arguments]
 
     def __call__(self, *arguments: str, document: Any = None, status: int | None = 0) -> Run:
@@ -64,17 +75,19 @@ class Kubectl:
         process = subprocess.run(
             self.command(*arguments, "-v=8"), input=text, env=self.environment, check=False, capture_output=True, text=True, timeout=50
         )
-        run = Run(process.returncode, process.stdout, _without_klog_prefix(process.stderr), list(_requests(process.stderr)))
+        run = Run(process.returncode, process.stdout, _without_log_lines(process.stderr), list(_requests(process.stderr)))
         report = f"{arguments}: {run.status}\n{run.out}\n{run.err}\n{run.calls}"
         assert status in (None, run.status), report
         return run
 
 
-def _without_klog_prefix(log: str) -> str:
+def _without_log_lines(log: str) -> str:
+    """Return the error output without the lines that ``-v=8`` adds."""
     return "\n".join(line for line in log.splitlines() if not re.match(r"[IWE]\d{4} |\s|>", line))
 
 
 def _requests(log: str) -> Iterator[Request]:
+    """Return the requests in a log, in order."""
     request: Request | None = None
     for line in log.splitlines():
         if call := _CALL.search(line):
@@ -89,6 +102,7 @@ def _requests(log: str) -> Iterator[Request]:
 
 @pytest.fixture(scope="session")
 def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """Return kubectl with one cache for all cases."""
     return Kubectl(tmp_path_factory.mktemp("kubectl"))
 
 
@@ -99,6 +113,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def dashboard(name: str, title: str = "One", /, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    """Return the manifest of a dashboard."""
     metadata = {"name": name} | ({"labels": labels} if labels else {})
     return {"apiVersion": f"{GROUP}/v2alpha1", "kind": "Dashboard", "metadata": metadata, "spec": {"title": title} | spec}
 

@@ -9,21 +9,25 @@ from kubernetes import client, config, dynamic, watch
 from kubernetes.client.exceptions import ApiException
 
 GROUP, VERSION, NAMESPACE, PLURAL = "dashboard.grafana.app", "v0alpha1", "default", "dashboards"
+#: Arguments that every method of the client begins with.
 RESOURCE = (GROUP, VERSION, NAMESPACE, PLURAL)
 
 
 def dashboard(name: str, title: str = "One", **labels: str) -> dict[str, Any]:
+    """Return the manifest of a dashboard."""
     metadata = {"name": name, "labels": labels}
     return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Dashboard", "metadata": metadata, "spec": {"title": title}}
 
 
 @pytest.fixture(scope="module", params=["token", "password"])
 def objects(request: pytest.FixtureRequest) -> client.CustomObjectsApi:
+    """Return a client that uses a token or a password."""
     return client.CustomObjectsApi(config.new_client_from_config(context=request.param))
 
 
 @pytest.fixture
 def created_dashboard(objects: client.CustomObjectsApi) -> Iterator[str]:
+    """Create a dashboard and return its name."""
     name = "official"
     objects.create_namespaced_custom_object(*RESOURCE, dashboard(name))
     yield name

@@ -11,11 +11,13 @@ Dashboard = create_namespaced_resource("dashboard.grafana.app", "v0alpha1", "Das
 
 
 def dashboard(name: str, title: str = "One", **labels: str) -> Any:
+    """Return a dashboard as an object of the client."""
     return Dashboard(metadata={"name": name, "namespace": "default", "labels": labels}, spec={"title": title})
 
 
 @pytest.fixture(scope="module")
 def api() -> Client:
+    """Return a client with the field manager ``lk``."""
     return Client(field_manager="lk")
 
 

@@ -26,6 +26,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _parameters(client: str) -> Iterator[Any]:
+    """Return plural and manifest of each kind in each version. The objects of two clients have different names."""
     for group, kind, plural, versions, members in _SERVED:
         for version in versions:
             name = f"{client}-{version}"

@@ -55,6 +55,7 @@ def test_plays_are_idempotent(folder: Path) -> None:
     assert changes(folder, tasks) == [False] * len(tasks)
     removals = [{name: removal_arguments(arguments) for name, arguments in task.items()} for task in reversed(tasks)]
     assert changes(folder, removals) == [True] * len(tasks)
+    # Without the first three removals: of the team, the membership and the user.
     assert changes(folder, removals[3:]) == [False] * len(removals[3:])
 
 

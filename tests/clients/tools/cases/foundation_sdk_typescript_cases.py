@@ -24,6 +24,7 @@ def built_dashboards() -> dict[str, Any]:
 
 
 def call(method: str, path: str, body: Any = None) -> Any:
+    """Return the response to a request. Raises AssertionError if it is an error."""
     response = requests.request(method, TARGET + path, headers=HEADERS, json=body, timeout=30)
     assert response.ok, response.text
     return response.json()

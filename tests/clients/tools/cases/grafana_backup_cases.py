@@ -53,7 +53,8 @@ def test_everything_is_saved_and_restored(tmp_path: Path) -> None:
     settings.write_text(json.dumps({"general": general, "grafana": server}))
     run(settings, "save", f"--components={COMPONENTS}")
     delete_all()
-    assert [kind for kind, objects in contents().items() if objects == STORED[kind]] == []
+    kinds_with_all_objects = [kind for kind, objects in contents().items() if objects == STORED[kind]]
+    assert kinds_with_all_objects == []
     run(settings, "restore", str(next(backups.glob("*.tar.gz"))))
     assert contents() == STORED
 

@@ -110,5 +110,6 @@ def execute(*arguments: str) -> str:
 
 
 def _post(path: str, body: dict[str, Any]) -> None:
+    """Create an object. Raises AssertionError if it is refused."""
     response = requests.post(TARGET + path, json=body, headers=HEADERS, timeout=30)
     assert response.ok, response.text

@@ -110,12 +110,13 @@ def test_prometheus_is_queried(tool: Tool) -> None:
 
 def test_annotations_are_created_and_changed(tool: Tool) -> None:
     """An annotation is created, found, changed and deleted."""
-    number = tool("create_annotation", text="Release", tags=["release"], time=1_700_000_000_000, dashboardUid="board")["Payload"]["id"]
+    created = tool("create_annotation", text="Release", tags=["release"], time=1_700_000_000_000, dashboardUid="board")
+    annotation_id = created["Payload"]["id"]
     assert tool("get_annotations", tags=["release"])["Payload"][0]["text"] == "Release"
     assert tool("get_annotation_tags")["Payload"]["result"]["tags"] == [{"count": 1, "tag": "release"}]
-    tool("update_annotation", id=number, text="Release 2")
+    tool("update_annotation", id=annotation_id, text="Release 2")
     assert tool("get_annotations", dashboardUid="board")["Payload"][0]["text"] == "Release 2"
-    tool("delete_annotation", id=number)
+    tool("delete_annotation", id=annotation_id)
     assert tool("get_annotations")["Payload"] == []
 
 

@@ -67,11 +67,13 @@ class Server:
         self._process.wait(10)
 
     def _call(self, name: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Call a tool, and return the first content of its result and whether this is an error."""
         self._called.add(name)
         result = self._request("tools/call", {"name": name, "arguments": arguments})
         return result["content"][0], bool(result.get("isError"))
 
     def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Send a request of the protocol, and return its result. Messages about other matters are skipped."""
         self._id += 1
         self._send({"id": self._id, "method": method, "params": params})
         assert self._process.stdout is not None
@@ -83,6 +85,7 @@ class Server:
         raise AssertionError("mcp-grafana ended")
 
     def _send(self, message: dict[str, Any]) -> None:
+        """Send a message of the protocol."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         self._process.stdin.flush()
