@@ -93,6 +93,7 @@ class BatchClient:
             assert response.status == 200, await response.text()
 
             async def statuses() -> AsyncIterator[dict[str, Any]]:
+                """Yield the status of the batch after each change."""
                 async for line in response.content:
                     event = json.loads(line)
                     if event["type"] != "BOOKMARK":

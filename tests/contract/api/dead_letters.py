@@ -30,6 +30,7 @@ class HandledDeliveries:
         handle = consumer_class.handle
 
         async def handle_and_count(consumer: Any, delivery: Delivery) -> DeliveryResult:
+            """Handle a delivery, and count it."""
             result = await handle(consumer, delivery)
             async with self._changed:
                 self._count += 1

@@ -33,6 +33,7 @@ async def create_hooked_repository(
     sealed_secret = SecretCipher.from_keys("of tests only").encrypt(SECRET, webhook_secret_owner("default", name))
 
     def change(status: RepositoryStatus, _: resources.StoredObject) -> None:
+        """Set the health, and the webhook with its secret."""
         status.health = HealthStatus(healthy=healthy, checked=1, message=None if healthy else ["branch not found"])
         if has_secret:
             status.webhook = WebhookStatus(id=1, encrypted_secret=base64.b64encode(sealed_secret).decode())

@@ -81,6 +81,7 @@ class Calls:
         return EditResponse.model_validate_json(await self._send_request(request))
 
     async def _send_request(self, request: ApiModel) -> bytes:
+        """Send a call to the queue and return the reply. A repeated call is a second attempt."""
         headers = {rpc_wire.ATTEMPT: 2} if self.is_repeated else {}
         reply = await self._rpc.call(self._queue, request.to_json(), timeout=30, headers=headers)
         return await reply.read()

@@ -83,5 +83,6 @@ async def record_health(api: Api, name: str, *, healthy: bool, ago: int = 0) -> 
 
 
 def _reply(tree: dict[str, Any]) -> Reply:
+    """Return a reply with this JSON."""
     # Without spaces, as the worker writes its replies.
     return Reply(json.dumps(tree, separators=(",", ":")).encode())

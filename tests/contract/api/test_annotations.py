@@ -188,6 +188,7 @@ async def test_tags_are_counted(api: Api) -> None:
     await create_annotation(api, tags=["b", "a"])
 
     async def tag_counts(query: str = "") -> Any:
+        """Return the number of annotations by tag."""
         status, body = await api("GET", f"{PATH}/tags?{query}")
         assert status == 200, body
         return {item["tag"]: item["count"] for item in body["result"]["tags"]}

@@ -95,6 +95,7 @@ async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
     events_of_server = ["permission.update", "org.create", "quota.update", "user.disable"]
 
     async def list_actions(query: str = "", **options: str) -> list[str]:
+        """Return the actions of the events, the oldest first."""
         status, body = await api("GET", f"{AUDIT}{query}", **options)
         assert status == 200
         return [event["action"] for event in reversed(body["events"])]

@@ -82,10 +82,12 @@ async def start_gateway(database: Database, tmp_path: Path, monkeypatch: pytest.
             invalidate, resume = identities.invalidate, identities.resume
 
             def record_invalidation(subject: str) -> None:
+                """Invalidate a subject and record it."""
                 invalidate(subject)
                 invalidations.put_nowait(subject)
 
             def record_resume() -> None:
+                """Resume the cache and record that."""
                 resume()
                 invalidations.put_nowait("resume")
 

@@ -163,6 +163,7 @@ async def test_a_slow_receiver_delays_no_other_receiver(
     release = asyncio.Event()
 
     async def hang(_: ReceivedRequest) -> web.StreamResponse:
+        """Send no response before the release."""
         await release.wait()
         return web.Response(status=204)
 
@@ -187,6 +188,7 @@ async def test_a_worker_that_dies_during_a_request_loses_no_event(
     release = asyncio.Event()
 
     async def hang(_: ReceivedRequest) -> web.StreamResponse:
+        """Send no response before the release."""
         await release.wait()
         return web.Response(status=204)
 

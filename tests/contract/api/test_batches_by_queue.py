@@ -29,6 +29,7 @@ async def send_message(api: Api, broker: MemoryBroker) -> AsyncIterator[SendMess
     correlation_ids = itertools.count()
 
     def receive(message: Message) -> None:
+        """Pass a reply to the sender that waits for it."""
         assert message.correlation_id is not None
         waiting.pop(message.correlation_id).set_result(orjson.loads(message.body))
 

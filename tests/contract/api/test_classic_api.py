@@ -103,6 +103,7 @@ async def test_a_save_chooses_the_folder_by_uid_id_or_meta(api: Api) -> None:
     meta = {"folderUid": "", "folderId": first["id"], "url": "/d/abc"}
 
     async def save_and_read_folder(**members: Any) -> str:
+        """Save the dashboard with these members, and return the folder that contains it."""
         status, response = await api(
             "POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "A"}, "overwrite": True, **members}
         )
@@ -230,6 +231,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
     await save_dashboard(api, "d1", "A dashboard")
 
     async def list_folders(query: str) -> list[tuple[str, str | None]]:
+        """Return the uids of folders with those of their parents."""
         status, body = await api("GET", f"/api/folders?{query}")
         assert status == 200, body
         return [(item["uid"], item.get("parentUid")) for item in body]

@@ -19,6 +19,7 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
     await api.sql("insert into star (user_id, org_id, dashboard_uid) values (1, 1, 'd2')")
 
     async def search(query: str) -> list[str]:
+        """Return the uids of the hits."""
         status, body = await api("GET", f"/api/search?{query}")
         assert status == 200, body
         return [item["uid"] for item in body]
@@ -73,6 +74,7 @@ async def test_a_search_may_be_sent_as_a_body(api: Api) -> None:
     await save_dashboard(api, "d2", "B", tags=["x", "y"])
 
     async def search(**body: Any) -> list[str]:
+        """Return the uids of the hits."""
         status, response = await api("POST", "/api/search", body)
         assert status == 200, response
         return [item["uid"] for item in response]
@@ -103,6 +105,7 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
     editor, viewer = await api.person("editor", Role.EDITOR), await api.person("viewer", Role.VIEWER)
 
     async def search(query: str = "", **options: Any) -> list[tuple[str, str]]:
+        """Return uid and title of each deleted dashboard that is found."""
         status, body = await api("GET", f"/api/search?deleted=true&{query}", **options)
         assert status == 200, body
         assert all(item["isDeleted"] and item["permanentlyDeleteDate"] > "2" for item in body)
@@ -177,6 +180,7 @@ async def test_access_rules_limit_the_search(api: Api) -> None:
     assert (await api("POST", "/api/dashboards/uid/d3/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
 
     async def search_folders(query: str, auth: str) -> dict[str, str | None]:
+        """Return the folders of the hits, by uid. The root, and a folder that the caller may not read, is None."""
         status, body = await api("GET", f"/api/search?{query}", auth=auth)
         assert status == 200, body
         return {item["uid"]: item.get("folderUid") for item in body}

@@ -143,6 +143,7 @@ async def test_credentials_are_those_of_the_data_source(gateway: ProxyGateway) -
     """
 
     def respond(_: web.Request) -> web.StreamResponse:
+        """Respond with headers that must not reach the client."""
         names = ("Set-Cookie", "Server", "Authorization", "X-Internal", "Access-Control-Allow-Origin", "Strict-Transport-Security")
         return web.Response(text="<script>", content_type="text/html", headers=dict.fromkeys(names, "a=b"))
 
@@ -334,6 +335,7 @@ async def test_compressed_responses_pass_unchanged(gateway: ProxyGateway) -> Non
     """A client that accepts gzip receives the compressed bytes, another one plain bytes."""
 
     def respond(request: web.Request) -> web.StreamResponse:
+        """Respond in gzip if the request accepts it."""
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             return web.Response(body=gzip.compress(b"x" * 1000), headers={"Content-Encoding": "gzip"})
         return web.Response(body=b"x" * 1000)
@@ -358,6 +360,7 @@ async def test_an_endless_response_is_cut(gateway: ProxyGateway) -> None:
     ended = asyncio.Event()
 
     async def respond(request: web.Request) -> web.StreamResponse:
+        """Send bytes until the connection ends."""
         response = web.StreamResponse()
         await response.prepare(request)
         try:
@@ -376,6 +379,7 @@ async def test_a_response_that_breaks_off_is_incomplete_for_the_client(gateway: 
     """A body that ends before its announced length is not completed by the proxy."""
 
     async def respond(request: web.Request) -> web.StreamResponse:
+        """Announce 1000 bytes, and abort the connection after four."""
         response = web.StreamResponse(headers={"Content-Length": "1000"})
         await response.prepare(request)
         await response.write(b"half")
@@ -393,6 +397,7 @@ async def test_a_silent_data_source_is_a_timeout(gateway: ProxyGateway) -> None:
     released = asyncio.Event()
 
     async def respond(request: web.Request) -> web.StreamResponse:
+        """Send no response before the release."""
         await released.wait()
         return respond_with_success(request)
 
@@ -428,6 +433,7 @@ async def test_trailers_are_not_forwarded(gateway: ProxyGateway) -> None:
     assert not {"X-Scope-OrgID", "Authorization", "Trailer"} & {*headers}
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Send a response with a trailer, which aiohttp's server cannot do."""
         await reader.readuntil(b"\r\n\r\n")
         response_head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie\r\n\r\n"
         writer.write(response_head + b"2\r\n{}\r\n0\r\nSet-Cookie: a=b\r\n\r\n")
@@ -447,6 +453,7 @@ async def test_no_caller_or_organization_takes_all_streams(gateway: ProxyGateway
     arrivals: asyncio.Queue[None] = asyncio.Queue()
 
     async def respond(request: web.Request) -> web.StreamResponse:
+        """Begin a response, and complete it after the release."""
         response = web.StreamResponse()
         await response.prepare(request)
         await response.write(b"first")

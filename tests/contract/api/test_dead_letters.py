@@ -37,6 +37,7 @@ def wait_for_letters(api: Api, handled_deliveries: HandledDeliveries) -> WaitFor
     """Return a function that returns the letters of the default namespace once ``count`` letters in all were stored."""
 
     async def read(count: int = 1) -> list[Any]:
+        """Return the letters once a number of deliveries has been handled."""
         await handled_deliveries.reach(count)
         return await letters(api)
 

@@ -37,6 +37,7 @@ def create_letters(api: Api, broker: MemoryBroker, handled_deliveries: HandledDe
     count = 0
 
     async def publish(*bodies: bytes, **members: Any) -> list[str]:
+        """Submit messages, and return the names of all letters once these messages have been handled."""
         nonlocal count
         for body in bodies:
             count += 1
@@ -192,6 +193,7 @@ async def test_a_replay_of_messages_that_are_refused_again_ends(
     requests = 0
 
     async def replay_and_wait_for_new_letters(*arguments: Any, **options: Any) -> use_cases.ReplayCounts:
+        """Replay letters, and wait until their messages are letters again."""
         nonlocal requests
         requests += 1
         result = await replay_selected(*arguments, **options)

@@ -33,6 +33,7 @@ class CountingBroker(AmqpBroker):
         """Do nothing; tests replace this."""
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
+        """Publish a message. After a submission, count it and run the action of the test."""
         await super().publish(exchange, routing_key, message, timeout=timeout)
         if exchange == self.topology.jobs and routing_key.startswith("submit."):
             self.submissions += 1
@@ -75,6 +76,7 @@ async def test_a_lost_acknowledgement_stores_one_letter(
     deliveries: list[Delivery] = []
 
     async def handle_and_disconnect(consumer: DeadLetterConsumer, delivery: Delivery) -> DeliveryResult:
+        """Handle a delivery. After the first one, interrupt the connection, so that it is not acknowledged."""
         result = await handle(consumer, delivery)
         deliveries.append(delivery)
         if len(deliveries) == 1:
@@ -132,6 +134,7 @@ async def test_a_message_refused_before_its_replay_is_recorded_is_another_letter
     (letter,) = await letters(api)
 
     async def wait_for_second_letter() -> None:
+        """Give the second delivery time to be handled too early."""
         # The second letter must wait for the commit. Otherwise it would be handled within this time as a copy of the first one.
         with suppress(TimeoutError):
             await asyncio.wait_for(stored_letters.reach(2), 0.5)

@@ -147,6 +147,7 @@ async def environment(
     publish = broker.publish
 
     async def record_and_publish(exchange: str, routing_key: str, *arguments: Any, **options: Any) -> None:
+        """Record a message and publish it."""
         messages.append(f"{exchange} {routing_key}")
         await publish(exchange, routing_key, *arguments, **options)
 

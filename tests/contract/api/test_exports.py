@@ -277,6 +277,7 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, ex
     await create_dashboard(git_api, "a", "A")
 
     async def push_first(request: web.Request) -> web.StreamResponse | None:
+        """Push another commit before each of the next pushes of the worker."""
         if request.path.endswith("git-receive-pack") and request.method == "POST" and pending_pushes[0]:
             pending_pushes[0] -= 1
             git(clone, "commit", "--quiet", "--allow-empty", "-m", "other")

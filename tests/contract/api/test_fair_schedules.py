@@ -70,6 +70,7 @@ async def run_round(database: Database, broker: MemoryBroker, hosts: FakeHosts) 
     schedulers: list[scheduler.Scheduler] = []
 
     async def run_round(delay: float) -> list[str]:
+        """Run a round of the scheduler at this time after the start, and return the repositories of pending jobs."""
         clock.time = NOW + delay
         if not schedulers:  # A scheduler reads its limits when it is created, so the test must have set them before.
             schedulers.append(

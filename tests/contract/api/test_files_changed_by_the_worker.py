@@ -436,6 +436,7 @@ async def test_a_later_commit_is_not_overwritten(
         """Let the next change be followed by a push and an action between its commit and its write."""
 
         async def commit_and_push(*arguments: Any, **options: Any) -> Any:
+            """Commit the change, push another commit, and act."""
             monkeypatch.undo()
             created = await commit(*arguments, **options)
             git(work_tree.folder, "pull", "--quiet", "origin", "main")
@@ -463,6 +464,7 @@ async def test_concurrent_changes_are_all_kept(team: Team, calls: Calls) -> None
     """Concurrent changes, repeated after conflicts, are all committed and stored."""
 
     async def change(name: str) -> None:
+        """Create a file, and repeat this after each conflict."""
         # Each conflict means that another change was committed, so far fewer attempts suffice.
         for _ in range(20):
             try:

@@ -196,6 +196,7 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
     expected_rules = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (user_id, None, None, "Edit")}
 
     async def list_rules() -> set[tuple[Any, ...]]:
+        """Return user, team, role and permission of each rule."""
         permissions = (await api("GET", object_path))[1]
         return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in permissions}
 
@@ -247,21 +248,23 @@ async def test_lists_contain_readable_objects(api: Api) -> None:
     assert await api("GET", "/api/search", auth=none) == (200, [])
     await allow(api, "folders/f", {"userId": await number_of(api, "none"), "permission": 1})
 
-    async def list_rules(auth: str, path: str = DASHBOARDS) -> list[str]:
+    async def list_names(auth: str, path: str = DASHBOARDS) -> list[str]:
+        """Return the names of the objects in a list."""
         status, response = await api("GET", path, auth=auth)
         assert status == 200, response
         return [item["metadata"]["name"] for item in response["items"]]
 
     async def search(auth: str) -> list[str]:
+        """Return the uids of the hits."""
         return [item["uid"] for item in (await api("GET", "/api/search", auth=auth))[1]]
 
-    assert await list_rules(none) == ["d"]
-    assert await list_rules(none, FOLDERS) == ["f"]
+    assert await list_names(none) == ["d"]
+    assert await list_names(none, FOLDERS) == ["f"]
     assert await search(none) == ["f", "d"]
-    assert await list_rules(viewer) == ["top"]
-    assert await list_rules(viewer, FOLDERS) == []
+    assert await list_names(viewer) == ["top"]
+    assert await list_names(viewer, FOLDERS) == []
     assert await search(viewer) == ["top"]
-    assert await list_rules(ADMIN) == ["d", "top"]
+    assert await list_names(ADMIN) == ["d", "top"]
 
 
 async def test_revocations_apply_immediately_on_every_gateway(start_api: StartApi) -> None:

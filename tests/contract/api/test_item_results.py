@@ -80,6 +80,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[None]:
     run_once, rounds = ItemReplySender.run_once, asyncio.Queue[None]()
 
     async def run_and_record(sender: ItemReplySender) -> None:
+        """Run a round of the sender, and record its end even if it fails."""
         try:
             await run_once(sender)
         finally:
@@ -165,6 +166,7 @@ async def test_a_full_queue_delays_its_results_only(client: BatchClient, submitt
     list_batches, has_ended = item_replies.list_batches, asyncio.Event()
 
     async def list_after_the_end(connection: Connection, *, limit: int) -> Sequence[uuid.UUID]:
+        """List batches with results only after the batch has ended."""
         # The results are then in one chunk, of which the broker accepts a part.
         return await list_batches(connection, limit=limit) if has_ended.is_set() else ()
 

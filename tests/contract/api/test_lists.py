@@ -234,6 +234,7 @@ async def test_selectors_narrow_a_list_down(api: Api) -> None:
     await create_dashboards(api, "c")
 
     async def list_names(**query: str) -> list[str]:
+        """Return the names of the objects that a query selects."""
         status, page = await api("GET", LIST, params=query)
         assert status == 200, page
         return names_of(page)

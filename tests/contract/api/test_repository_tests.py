@@ -157,6 +157,7 @@ async def test_a_token_is_encrypted_in_messages(api: Api, git_server: GitServer,
     requests: list[bytes] = []
 
     async def respond(request: Request) -> Reply:
+        """Record the request, and respond with a successful trial."""
         requests.append(request.body)
         return Reply(TrialResponse().to_json())
 

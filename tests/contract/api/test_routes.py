@@ -213,6 +213,7 @@ async def test_only_one_instance_repository_is_created(session: aiohttp.ClientSe
     """One of two concurrent creates with the target ``instance`` succeeds, and the other one is refused with the reason."""
 
     def body(name: str) -> Any:
+        """Return the manifest of a repository that owns the instance."""
         sync = {"enabled": True, "target": "instance"}
         return {
             "metadata": {"name": name},

@@ -273,6 +273,7 @@ async def test_a_scheduler_ends_although_the_pool_is_closed(database_url: str) -
     pool, locked = await Database.open(database_url, application_name="closed", max_size=1), asyncio.Event()
 
     async def hold() -> None:
+        """Hold the lock of the scheduler until the task is cancelled."""
         async with repositories.scheduler_lock(pool):
             locked.set()
             await asyncio.Event().wait()

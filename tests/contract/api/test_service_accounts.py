@@ -261,6 +261,7 @@ async def test_accounts_are_found_by_their_state(api: Api) -> None:
     await api.sql("update api_key set expires = 1 where id = $1", token)
 
     async def search(query: str) -> list[int]:
+        """Return the ids of the accounts that are found."""
         return [account["id"] for account in (await api("GET", f"{ACCOUNTS}/search?{query}"))[1]["serviceAccounts"]]
 
     assert await search("disabled=true") == await search("Disabled=1") == [disabled]

@@ -38,6 +38,7 @@ async def evaluation_client(tmp_path: Path, database: Database) -> AsyncIterator
     await worker.start()
 
     async def has_child() -> bool:
+        """Return True if one process was started since the beginning of the test."""
         return len(child_processes() - before) == 1
 
     # The worker starts a child before the first statement.

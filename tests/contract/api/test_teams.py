@@ -84,6 +84,7 @@ async def test_a_search_has_pages_sorted_by_name(api: Api) -> None:
         await create_team(api, name)
 
     async def search(query: str) -> tuple[int, list[str]]:
+        """Return the number of all hits and the names on the page."""
         status, body = await api("GET", f"/api/teams/search?{query}")
         assert status == 200
         return body["totalCount"], [team["name"] for team in body["teams"]]

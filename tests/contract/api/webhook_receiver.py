@@ -48,6 +48,7 @@ def respond_with(*statuses: int) -> ResponseFunction:
     remaining = list(statuses)
 
     async def respond(_: ReceivedRequest) -> web.StreamResponse:
+        """Respond with the next status, or with 204 after the last one."""
         return web.Response(status=remaining.pop(0) if remaining else 204, headers={"Location": "/elsewhere"})
 
     return respond

@@ -103,6 +103,7 @@ async def test_a_request_that_cannot_be_repeated_is_dropped(calls: CallFactory, 
     published: asyncio.Queue[str] = asyncio.Queue()
 
     async def publish(exchange: str, *_: object, **__: object) -> None:
+        """Record the exchange of a message, and fail."""
         published.put_nowait(exchange)
         raise Unavailable("lost")
 
@@ -137,6 +138,7 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
     client, received, is_genuine = await calls.client(), list[Message](), Signer.is_genuine
 
     def record(signer: Signer, message: Message, purpose: Purpose, queue: str = "") -> bool:
+        """Record a request before its signature is checked."""
         if purpose is Purpose.REQUEST:
             received.append(message)
         return is_genuine(signer, message, purpose, queue)

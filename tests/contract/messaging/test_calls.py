@@ -43,6 +43,7 @@ async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: 
     accept = RpcResponse.accept
 
     def record_and_accept(reply: RpcResponse, message: Message) -> bool:
+        """Record a message of a response, and accept it."""
         accepted.append(message)
         return accept(reply, message)
 
@@ -63,6 +64,7 @@ async def test_a_response_is_not_announced_after_its_beginning(calls: CallFactor
     send, sent = inbox.send, list[Message]()
 
     async def record_and_send(routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
+        """Record a message, and send it."""
         sent.append(message)
         await send(routing_key, message, mandatory=mandatory, timeout=timeout)
 
@@ -141,6 +143,7 @@ async def test_an_abandoned_response_stops_the_worker(calls: CallFactory) -> Non
     client, dropped, closed = await calls.client(), asyncio.Event(), asyncio.Event()
 
     async def produce() -> AsyncIterator[bytes]:
+        """Yield chunks without end after the reader is gone, and record when the response is closed."""
         try:
             yield b"first"
             yield b"second"
@@ -276,6 +279,7 @@ async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
     response = await client.call(calls.broker.topology.query, b"", timeout=0.2)
 
     async def read_slowly() -> None:
+        """Read the response, with a pause after each chunk."""
         async for _ in response.chunks():
             await pause(0.05)
 

@@ -76,6 +76,8 @@ async def test_a_failed_message_is_dead_after_the_last_delay(broker: Broker) -> 
     """Each failure delays the message longer. After the last delay, it is a dead letter with the exception as its reason."""
 
     class FailingHandler(RecordingHandler):
+        """A handler that fails after recording the delivery."""
+
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
             await super().__call__(delivery)
             raise ValueError("boom")
@@ -95,6 +97,8 @@ async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> N
     """A message that its handler postponed often is not a dead letter after its first failure."""
 
     class PostponingHandler(RecordingHandler):
+        """A handler that postpones three attempts, fails at the fourth one, and then succeeds."""
+
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
             await super().__call__(delivery)
             if delivery.attempt <= 3:

@@ -42,6 +42,7 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
     unsigned = replace(message, headers={name: value for name, value in message.headers.items() if name != SIGNATURE})
 
     def alter_headers(**headers: Header) -> Message:
+        """Return the message with other headers."""
         return replace(message, headers={**message.headers, **headers})
 
     return [

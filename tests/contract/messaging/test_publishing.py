@@ -160,6 +160,8 @@ async def test_the_trace_is_sent_with_the_message(broker: Broker) -> None:
     traces: asyncio.Queue[tracing.TraceContext | None] = asyncio.Queue()
 
     class TracedHandler(RecordingHandler):
+        """A handler that records the trace of each delivery."""
+
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
             traces.put_nowait(tracing.current())
             return await super().__call__(delivery)

@@ -151,6 +151,7 @@ async def test_a_refused_status_is_a_warning(environment: ReviewEnvironment) -> 
     """A review whose token may not write statuses writes its comment, and ends with a warning."""
 
     async def refuse(request: web.Request) -> web.Response | None:
+        """Refuse requests that set the status of a commit, whose paths differ by the kind of host."""
         return web.json_response({"message": "no"}, status=403) if {"statuses", "builds"} & {*request.path.split("/")} else None
 
     environment.host.api_fault = refuse

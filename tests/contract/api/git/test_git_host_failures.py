@@ -15,6 +15,7 @@ def respond_with(status: int, text: str = "") -> Fault:
     """Return a fault that responds to every request with a status and a text."""
 
     async def respond(_: web.Request) -> web.StreamResponse:
+        """Respond to every request with this status and this text."""
         return web.Response(status=status, text=text, content_type="text/html")
 
     return respond

@@ -98,6 +98,7 @@ def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) 
     list_entries, pending_actions = GitCheckout._entries, [act]
 
     def entries(checkout: GitCheckout) -> list[Entry]:
+        """List the entries of a tree, and then run the next pending action."""
         listed = list_entries(checkout)
         if pending_actions:
             pending_actions.pop()()

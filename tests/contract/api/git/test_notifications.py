@@ -64,6 +64,7 @@ async def outcome(environment: SyncEnvironment, condition: Callable[[dict[str, A
     receiver_status: dict[str, Any] = {}
 
     async def is_written() -> bool:
+        """Return True if the status of the receiver satisfies the condition."""
         receiver_status.update({item["name"]: item for item in (await environment.status()).get("notifications") or ()})
         return name in receiver_status and condition(receiver_status[name])
 
@@ -220,6 +221,7 @@ async def test_a_slow_receiver_delays_neither_syncs_nor_other_receivers(
     release = asyncio.Event()
 
     async def hang(_: ReceivedRequest) -> web.StreamResponse:
+        """Send no response before the release."""
         await release.wait()
         return web.Response(status=204)
 

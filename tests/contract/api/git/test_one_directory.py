@@ -146,6 +146,7 @@ async def test_lint_reads_the_configuration_in_the_directory(team: SyncEnvironme
     lint_configuration = "exclusions:\n  uneditable-dashboard:\n"
 
     async def issues() -> set[str]:
+        """Return the rules that the file violates."""
         _, body = await team.api("GET", f"{FILES}/a.json")
         return {issue["rule"] for issue in body.get("lint", [])}
 
@@ -162,6 +163,7 @@ async def test_the_history_is_that_of_the_directory(team: SyncEnvironment) -> No
     second = team.work_tree.commit({"deploy/boards/a.json": dashboard("a", "A2")})
 
     async def history(path: str = "") -> list[str]:
+        """Return the commits of the history, or of that of a file."""
         _, body = await team.api("GET", f"{REPOSITORIES}/team/history{path}")
         return [item["ref"] for item in body["items"]]
 
