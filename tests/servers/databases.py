@@ -20,7 +20,8 @@ from dashwright.common.database import schema
 #: Advisory lock, as the letters ``test``: one worker makes the template, the others wait.
 _LOCK = 0x74657374
 
-#: Counts of the objects of a schema and their newest transactions, from which a change by a test is detected.
+#: Counts of the objects of a schema and their newest transactions, from which a change by a test is detected. PostgreSQL's own
+#: objects have ids below 16384.
 _STRUCTURE = " union all ".join(
     f"select count(*), max(xmin::text::bigint) from {objects}"
     for objects in (

@@ -264,9 +264,10 @@ async def test_guessing_through_one_address_does_not_lock_out_another(start_gate
 
     The correct password is refused only for the client that guessed.
     """
-    gateway = await start_gateway(trusted_proxies="127.0.0.1", login_attempts=2)
+    attempts = 2
+    gateway = await start_gateway(trusted_proxies="127.0.0.1", login_attempts=attempts)
     wrong_credentials = "Basic " + base64.b64encode(b"admin:wrong").decode()
-    for _ in range(3):
+    for _ in range(attempts + 1):
         assert (await gateway.get(wrong_credentials, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
     status, body = await gateway.get(ADMIN, **{"X-Forwarded-For": "203.0.113.9"})
     assert (status, body["message"]) == (401, "Invalid username or password")

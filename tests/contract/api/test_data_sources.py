@@ -62,7 +62,7 @@ async def test_a_data_source_is_created_and_read(api: Api) -> None:
         "version": 1,
         "readOnly": False,
     }
-    assert len(source["uid"]) == 14
+    assert len(source["uid"]) == 14  # the length of every generated uid
     for path in (f"uid/{source['uid']}", str(source["id"]), "name/Prometheus"):
         assert await api("GET", f"{PATH}/{path}") == (200, source)
     assert await api("GET", f"{PATH}/id/Prometheus") == (200, {"id": source["id"]})

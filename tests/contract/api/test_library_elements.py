@@ -76,7 +76,7 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
     await folder(api, "f1", "F")
     await create_element(api, "p1", "CPU")
     assert (await create_element(api, "p2", "CPU", folderUid="f1"))["folderUid"] == "f1"
-    assert len((await create_element(api, "", "Memory"))["uid"]) == 14
+    assert len((await create_element(api, "", "Memory"))["uid"]) == 14  # the length of every generated uid
     for body in ({"uid": "p1", "name": "New"}, {"uid": "p3", "name": "CPU"}, {"uid": "p3", "name": "CPU", "folderUid": "f1"}):
         assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == NAME_IN_USE
     assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == NAME_IN_USE

@@ -196,9 +196,11 @@ async def test_only_an_apply_is_forced(api: Api) -> None:
 async def test_an_object_does_not_grow_over_the_limit(api: Api) -> None:
     """Small patches cannot make an object too large."""
     await create_object(api, dashboard())
+    # Five parts are just below the limit of 5 MiB, and six are above it.
     part = "x" * 1_000_000
     for index in range(5):
         assert (await patch_object(api, {"spec": {f"part{index}": part}}))[0] == 200
     status, response = await patch_object(api, {"spec": {"part5": part}})
     assert (status, response["reason"]) == (413, "RequestEntityTooLarge")
+    # The creation and five patches made a generation each.
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 6

@@ -105,6 +105,7 @@ async def test_concurrent_evaluations_never_exceed_the_limit_of_a_gateway(api: A
     assert statuses[10:] == [202, 202]
     accepted_count, refused_count = statuses[:10].count(202), statuses[:10].count(429)
     assert await count_waiting_jobs(api) == accepted_count
+    # Of the ten evaluations, at most LIMIT are accepted.
     assert refused_count >= 10 - LIMIT
 
 

@@ -54,6 +54,7 @@ async def test_a_weak_password_can_only_be_changed_on_an_exposed_server(start_ap
         """insert into "user" (login, email, org_id, password) values ('ann', 'ann', 1, $1)""", light_passwords.HASHER.hash("short")
     )
     await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Viewer' from "user" where login = 'ann'""")
+    # A repeated request is refused in the same way.
     for _ in range(2):
         status, body = await api("GET", "/api/user", auth=basic("ann", "short"))
         assert (status, body["messageId"]) == (403, "password-auth.must-change")
