@@ -125,7 +125,10 @@ async def test_an_invalid_list_parameter_is_refused(user: Client, query: str) ->
 
 
 async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared_stack: Stack, user: Client) -> None:
-    """An unknown parameter is ignored, a trailing slash is accepted without a redirect, and HEAD returns the headers of GET."""
+    """An unknown parameter is ignored, a trailing slash is accepted without a redirect, and HEAD returns the headers of GET.
+
+    Another method than those of an address is 405, with the header Allow.
+    """
     expected_list = await user.call("GET", REPOSITORIES)
     for path in (f"{REPOSITORIES}/", f"{REPOSITORIES}?pretty=true&x=1", f"{REPOSITORIES}/?timeout=32s"):
         assert (await user.call("GET", path))["items"] == expected_list["items"]

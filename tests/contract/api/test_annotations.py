@@ -272,7 +272,7 @@ async def test_invalid_graphite_events_are_refused(api: Api, body: Any, response
 
 
 async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None:
-    """One request deletes the annotations of one panel, or one by its id, and never all of them."""
+    """One request deletes the annotations of one panel, or one annotation by its id, and never all of them."""
     dashboard = await save_dashboard(api, "abc", "A")
     await save_dashboard(api, "other", "B")
     for text, dashboard_members in (
@@ -286,6 +286,7 @@ async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None
         assert (await api("POST", f"{PATH}/mass-delete", incomplete))[0] == 400
     assert (await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "none", "panelId": 1}))[0] == 400
     deleted = (200, {"message": "Annotations deleted"})
+    # The second request finds no annotation, and still succeeds.
     for _ in range(2):
         assert await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "abc", "panelId": 1}) == deleted
     assert await list_texts(api) == ["4", "3", "2"]

@@ -239,13 +239,13 @@ async def test_only_real_changes_of_rules_are_recorded(api: Api) -> None:
 
 async def test_lists_contain_readable_objects(api: Api) -> None:
     """A list has the readable objects, and is 403 without a readable one; the classic search is then empty and not an error."""
-    none = await api.person("none", Role.NONE)
+    unprivileged = await api.person("none", Role.NONE)
     viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await dashboard(api, "d", "f")
     await dashboard(api, "top")
-    assert (await api("GET", DASHBOARDS, auth=none))[0] == 403
-    assert await api("GET", "/api/search", auth=none) == (200, [])
+    assert (await api("GET", DASHBOARDS, auth=unprivileged))[0] == 403
+    assert await api("GET", "/api/search", auth=unprivileged) == (200, [])
     await allow(api, "folders/f", {"userId": await number_of(api, "none"), "permission": 1})
 
     async def list_names(auth: str, path: str = DASHBOARDS) -> list[str]:
@@ -258,9 +258,9 @@ async def test_lists_contain_readable_objects(api: Api) -> None:
         """Return the uids of the hits."""
         return [item["uid"] for item in (await api("GET", "/api/search", auth=auth))[1]]
 
-    assert await list_names(none) == ["d"]
-    assert await list_names(none, FOLDERS) == ["f"]
-    assert await search(none) == ["f", "d"]
+    assert await list_names(unprivileged) == ["d"]
+    assert await list_names(unprivileged, FOLDERS) == ["f"]
+    assert await search(unprivileged) == ["f", "d"]
     assert await list_names(viewer) == ["top"]
     assert await list_names(viewer, FOLDERS) == []
     assert await search(viewer) == ["top"]

@@ -128,6 +128,7 @@ async def test_an_invalid_configuration_is_not_tested(git_api: Api, git_server: 
     assert (status, sorted(str(name) for name, _ in errors)) == (422, ["spec.githost.branch", "spec.githost.url", "spec.title"])
     status, errors = await run_failing_test(git_api, local_repository("x"), name="team")
     assert (status, [name for name, _ in errors]) == (422, ["spec.type"])
+    # This name is reserved.
     status, errors = await run_failing_test(git_api, {"metadata": {"name": "job"}, **host_repository(git_server)})
     assert (status, [name for name, _ in errors]) == (422, ["metadata.name"])
     instance_spec = {**local_repository("x")["spec"], "sync": {"enabled": False, "target": "instance"}}

@@ -177,7 +177,7 @@ async def test_a_list_has_the_snapshots_of_the_caller(api: Api) -> None:
 
 
 async def test_other_organizations_cannot_delete(api: Api) -> None:
-    """Both keys are unknown to an Admin of another organization, and the snapshot is kept."""
+    """The two keys of a snapshot are unknown to an Admin of another organization, and the snapshot is kept."""
     created = await create_snapshot(api)
     other_admin = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
     assert await api("DELETE", f"{PATH}/{created['key']}", auth=other_admin) == NOT_FOUND

@@ -274,6 +274,7 @@ async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> N
         assert await open_watch(other_viewer) == 200
         # Three of the eight watches are open, so five are left.
         assert [await open_watch(ADMIN) for _ in range(6)] == [200] * 5 + [429]
+    # The gateway notices the closed connections with a delay.
     async with asyncio.timeout(20):
         while True:
             async with watching(api, auth=viewer, resourceVersion=1) as further_watch:

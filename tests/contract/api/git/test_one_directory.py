@@ -163,7 +163,7 @@ async def test_the_history_is_that_of_the_directory(team: SyncEnvironment) -> No
     second = team.work_tree.commit({"deploy/boards/a.json": dashboard("a", "A2")})
 
     async def history(path: str = "") -> list[str]:
-        """Return the commits of the history, or of that of a file."""
+        """Return the commits that changed the directory, or a path in it."""
         _, body = await team.api("GET", f"{REPOSITORIES}/team/history{path}")
         return [item["ref"] for item in body["items"]]
 
