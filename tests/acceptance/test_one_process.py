@@ -85,8 +85,11 @@ class Process(NamedTuple):
     """A process identified by its id and its start time, since ids are reused."""
 
     pid: int
+    #: Start time in clock ticks after the start of the machine.
     started: int
+    #: Process id of the parent.
     parent: int
+    #: Process id and name of the program, as the system writes them.
     program: str
 
     @classmethod

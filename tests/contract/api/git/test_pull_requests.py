@@ -207,7 +207,7 @@ async def test_the_comment_has_pictures_before_and_after(
     assert "### Side by Side Comparison of a.json" in text
     assert "### Side by Side Comparison of n.json" in text
     picture_paths = re.findall(r"!\[(?:Before|Preview)\]\(https://dash.example(\S+)\)", text)
-    assert len(set(picture_paths)) == 3
+    assert len(set(picture_paths)) == 3  # two of a.json, and one of n.json, which is new
     for picture_path in picture_paths:
         async with environment.api.session.get(picture_path) as response:
             assert (response.status, response.content_type, (await response.read())[1:4]) == (200, "image/png", b"PNG")
