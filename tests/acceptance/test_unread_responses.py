@@ -94,6 +94,7 @@ async def test_unread_responses_take_little_memory(gateway: Stack, path: str, co
         print(
             f"{path}: {maximum >> 20} MiB, health p95 {latency_with_load:.3f} s, without load {latency_without_load:.3f} s, {set(statuses)}"
         )
+        # Each has 15 bytes. The second one is the beginning of 429 Too Many Requests.
         assert set(statuses) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 429 To"}
         assert statuses[0] == b"HTTP/1.1 200 OK"
         assert maximum < MAX_MEMORY

@@ -221,6 +221,7 @@ async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
         {"message": "Annotation updated"},
     )
     annotation = await read_annotation(api, note_id)
+    # The new time is after the end, so that the two are exchanged.
     assert (annotation["text"], annotation["tags"], annotation["time"], annotation["timeEnd"]) == ("V", ["z"], 3000, 5000)
     assert annotation["updated"] >= annotation["created"]
     assert await api("PUT", f"{PATH}/{note_id}", {}) == (200, {"message": "Annotation updated"})

@@ -90,19 +90,20 @@ async def create_and_delete(shared: SharedObjects) -> None:
 
 
 async def write_syncs(shared: SharedObjects) -> None:
-    """Write hundreds of objects in one transaction, then delete them."""
-    for round_ in range(3):
+    """Write hundreds of objects in one transaction, and then delete a tenth of them, three times."""
+    for digit in range(3):
         async with shared.writing() as connection:
             staging = resources.StagedWrites(connection)
             await staging.create_table()
-            title = f"of sync {round_}"
+            title = f"of sync {digit}"
             await staging.add([make_write(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(OBJECTS_OF_A_SYNC)])
             await resources.lock(connection, "default")
             await staging.write("default", actor="user:1", now=NOW)
             await shared.pause()
         await asyncio.sleep(0.1)
         async with shared.writing() as connection:
-            await connection.execute("delete from resource where name like 's%' and right(name, 1) = $1", str(round_))
+            # Each round deletes the objects whose names end with another digit.
+            await connection.execute("delete from resource where name like 's%' and right(name, 1) = $1", str(digit))
 
 
 async def submit_jobs(shared: SharedObjects) -> None:
