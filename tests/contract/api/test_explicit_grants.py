@@ -94,11 +94,11 @@ async def test_a_write_requires_the_permission_to_read(api: Api, verb: str) -> N
     """A write returns the complete object, so it requires the permissions to read and to write."""
     objects = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await api("POST", objects, {"metadata": {"name": "d"}, "spec": {"title": "Secret"}}))[0] == 201
-    name = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}}
+    manifest = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}}
     requests: dict[str, tuple[Any, ...]] = {
         "merge patch": ("PATCH", f"{objects}/d", {}, "application/merge-patch+json"),
-        "apply": ("PATCH", f"{objects}/d?fieldManager=me", name, "application/apply-patch+yaml"),
-        "update": ("PUT", f"{objects}/d", {**name, "spec": {"title": "Mine"}}, "application/json"),
+        "apply": ("PATCH", f"{objects}/d?fieldManager=me", manifest, "application/apply-patch+yaml"),
+        "update": ("PUT", f"{objects}/d", {**manifest, "spec": {"title": "Mine"}}, "application/json"),
         "classic": ("POST", "/api/dashboards/db", {"dashboard": {"uid": "d", "title": "B"}, "overwrite": True}, "application/json"),
     }
     method, path, body, media = requests[verb]

@@ -168,7 +168,7 @@ async def test_a_patch_of_a_placeholder_keeps_the_spec(api: Api) -> None:
     await create_object(api, {"metadata": {"name": "d"}, "spec": spec})
     older_version = DASHBOARDS.replace("v2alpha1", "v0alpha1")
     status, response = await patch_object(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{older_version}/d")
-    assert (status, response["spec"]["schemaVersion"]) == (200, 9999)
+    assert (status, response["spec"]["schemaVersion"]) == (200, 9999)  # the schema of placeholders
     _, complete = await api("GET", f"{DASHBOARDS}/d")
     assert (complete["spec"], complete["metadata"]["labels"]["a"], complete["metadata"]["generation"]) == (spec, "b", 1)
     assert (await patch_object(api, {"spec": {"time": {}}}, path=f"{older_version}/d"))[0] == 422
