@@ -212,7 +212,7 @@ async def test_many_deliveries_leave_connections_to_requests(api: Api, database_
         status, _ = await api("GET", "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards")
         waiting_count = await connection.fetchval(waiting_locks)
     await connection.close()
-    # The gateway of the tests has five connections, one of which is reserved for probes and logins.
+    # The gateway has five connections: one is reserved for probes and logins, and half of the others for other callers.
     assert (status, waiting_count) == (200, 2)
     assert {code for code, _ in await asyncio.gather(*pushes)} == {202}
 
