@@ -336,15 +336,21 @@ async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, m
     """A caller may change a user with equal rights, but no user with a right that the caller lacks. The refusal names the action."""
     second_org_id = await api.organization("Two")
     helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
-    without_grants, global_, local, admin, in_other_org = [
+    without_grants, with_global_grant, with_local_grant, admin, in_other_org = [
         await create_user(api, login) for login in ("plain", "global", "local", "admin2", "abroad")
     ]
-    await api.grant(global_, "orgs:delete", "org:id:7", 0)
-    await api.grant(local, "teams:read", "teams:id:7", 1)
+    await api.grant(with_global_grant, "orgs:delete", "org:id:7", 0)
+    await api.grant(with_local_grant, "teams:read", "teams:id:7", 1)
     await api.sql("update org_user set role = 'Admin' where user_id = $1", admin)
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, $2, 'Viewer')", second_org_id, in_other_org)
     assert (await api(method, path.format(without_grants), body, auth=helper))[0] == 200
-    missing_actions = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", in_other_org: "annotations:read"}
+    # The refusal names the first action that the caller lacks.
+    missing_actions = {
+        with_global_grant: "orgs:delete",
+        with_local_grant: "teams:read",
+        admin: "apikeys:create",
+        in_other_org: "annotations:read",
+    }
     for user_id, needed in missing_actions.items():
         status, error = await api(method, path.format(user_id), body, auth=helper)
         assert (status, error["message"].rpartition(" ")[2]) == (403, needed)

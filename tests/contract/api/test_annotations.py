@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import Api, case_id
+from tests.contract.api.conftest import ADMIN, Api, case_id
 from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
@@ -69,7 +69,7 @@ async def test_an_annotation_is_created_read_and_deleted(api: Api) -> None:
         "data": {"n": 1.1},
     }
     assert await api("GET", PATH) == (200, [annotation])
-    async with api.session.get(PATH, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+    async with api.session.get(PATH, headers={"Authorization": ADMIN}) as response:
         assert '"data":{"n":1.10}' in await response.text()
     assert await api("DELETE", f"{PATH}/{note_id}") == (200, {"message": "Annotation deleted"})
     for method, body in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):

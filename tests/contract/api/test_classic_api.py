@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import Api, case_id
+from tests.contract.api.conftest import ADMIN, Api, case_id
 
 from dashwright.common.identity import Role
 
@@ -44,7 +44,7 @@ async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
         "folderUid": "f1",
     }
     assert (status, body) == (200, {**expected, "id": body["id"]})
-    async with api.session.get("/api/dashboards/uid/abc", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+    async with api.session.get("/api/dashboards/uid/abc", headers={"Authorization": ADMIN}) as response:
         text = await response.text()
     assert '"big":12345678901234567890' in text
     assert '"exact":1.10' in text

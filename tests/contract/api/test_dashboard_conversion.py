@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import ADMIN, Api, StartApi
 
 VERSIONS = ("v0alpha1", "v1alpha1", "v1beta1", "v1", "v2alpha1", "v2beta1", "v2")
 #: Versions whose dashboards have panels. The dashboards of the others have elements and a layout.
@@ -129,7 +129,7 @@ async def test_a_dashboard_is_readable_in_every_version(api: Api) -> None:
 async def test_lists_and_watches_show_the_requested_version(api: Api) -> None:
     """Initial events, changes and lists show the spec and the status that a single read shows."""
     await create_dashboard(api, TABS, path_in("v2"))
-    async with api.session.get(f"{BETA}?watch=true", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+    async with api.session.get(f"{BETA}?watch=true", headers={"Authorization": ADMIN}) as response:
         events = [await asyncio.wait_for(response.content.readline(), 30)]
         await create_dashboard(api, TABS, path_in("v2"), name="e")
         events.append(await asyncio.wait_for(response.content.readline(), 30))

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
@@ -58,7 +58,7 @@ async def test_an_element_is_created_read_and_deleted(api: Api) -> None:
     )
     admin = {"id": 1, "name": "admin", "avatarUrl": meta["createdBy"]["avatarUrl"]}
     assert (meta["createdBy"], meta["updatedBy"], meta["folderName"], meta["connectedDashboards"]) == (admin, admin, "Shared", 0)
-    async with api.session.get(f"{PATH}/p1", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+    async with api.session.get(f"{PATH}/p1", headers={"Authorization": ADMIN}) as response:
         assert '"exact":1.10,"big":12345678901234567890' in await response.text()
     _, current = await api("GET", f"{RESOURCE_PATH}/p1")
     assert (current["metadata"]["annotations"]["grafana.app/folder"], current["spec"]["type"]) == ("f1", "gauge")

@@ -138,6 +138,7 @@ async def test_disabled_quotas_are_reported(start_api: StartApi) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     assert (await api("GET", CURRENT_ORG_QUOTAS, auth=viewer))[1]["title"] == "Access denied"
     assert (await api("GET", CURRENT_ORG_QUOTAS, auth=None))[0] == 401
+    # Otherwise the quota of 0 keys would forbid the token.
     await api.token(await api.account("robot"), "t")
 
 

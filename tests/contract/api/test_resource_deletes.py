@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import orjson
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.test_folder_permissions import allow, number_of
 from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, count_rows, create_object, dashboard, replace_object
 
@@ -262,7 +262,7 @@ async def test_unknown_fields_follow_field_validation(api: Api, validation: str 
         "extra": 1,
     }
     query = f"?fieldValidation={validation}" if validation else ""
-    async with api.session.post(f"{FOLDERS}{query}", json=body, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+    async with api.session.post(f"{FOLDERS}{query}", json=body, headers={"Authorization": ADMIN}) as response:
         status, result, warnings = response.status, await response.json(), response.headers.get("Warning", "")
     if validation == "Strict":
         assert status == 400
