@@ -313,6 +313,7 @@ def _query_texts(query: _Query, panel_source: str) -> Iterator[tuple[str, str]]:
 
 
 def _thresholds(thresholds: Mapping[str, Any]) -> str:
+    """Return thresholds as text, such as ``green from the start, red from 80``."""
     steps = [
         f"{_as_text(step.get('color'))} from {_as_text(step.get('value')) or 'the start'}" for step in objects_of(thresholds.get("steps"))
     ]
@@ -328,6 +329,7 @@ def _source_text(data_source: Any) -> str:
 
 
 def _library_panel_text(reference: Mapping[str, Any]) -> str:
+    """Return the name and uid in a reference to a library panel as text, as far as they are known."""
     name, uid = _as_text(reference.get("name")), _as_text(reference.get("uid"))
     return f"{name} ({uid})" if name and uid else name or uid
 

@@ -23,6 +23,7 @@ STUB_SCHEMA: Final = 9999
 
 #: Versions that accept elements and a layout only. ``v2alpha1`` accepts classic specs, too, as the specification has it.
 CHECKED_ELEMENT_VERSIONS: Final = ("v2beta1", "v2")
+#: The oldest version with elements and a layout.
 _FIRST_ELEMENT_VERSION: Final = "v2alpha1"
 #: The version of classic specs that were stored in ``v2alpha1``.
 _FREE_FORM_VERSION: Final = "v0alpha1"

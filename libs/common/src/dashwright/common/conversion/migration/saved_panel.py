@@ -59,7 +59,10 @@ _NEW_TYPES: Final = {
 
 
 def drop_common_nulls(panel: Object) -> int:
-    """Remove the null members of a panel itself. Return their number, plus 1 for a null in the first step of its thresholds."""
+    """Remove the null members of a panel itself.
+
+    Return their number, plus 1 if the first step of its thresholds has a null, which is kept.
+    """
     names = [name for name, member in panel.items() if member is None]
     for name in names:
         del panel[name]

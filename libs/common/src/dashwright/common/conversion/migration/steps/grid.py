@@ -40,6 +40,7 @@ def place_on_grid(dashboard: Object) -> None:
 
 
 def _shows_row(row: Object) -> bool:
+    """Return whether a row needs a row panel."""
     return is_true(row, "collapse") or is_true(row, "showTitle") or text(row, "repeat") != ""
 
 
@@ -69,6 +70,7 @@ class _Layout:
         if row_panel is not None:
             row_panel["panels"] = nested
             self.panels.append(row_panel)
+        # The panels of a collapsed row take no space.
         if row_panel is None or not is_collapsed:
             self._y += height
 
