@@ -81,7 +81,7 @@ class Permissions:
     async def set_rule(self, actor: Actor, caller: Identity, kind: Kind, name: str, rule: Rule) -> None:
         """Set the level of one user, team or role on an object; the level NONE removes the rule. Raises the errors of ``replace``.
 
-        The first rule of an object at the root is stored together with the default rules, which would otherwise not apply any more.
+        The first rule of an object at the root is stored together with the default rules, because a rule list replaces them.
         """
         async with self._rules_transaction(caller, kind, name) as (connection, target, current_rules):
             await _check_holders(connection, actor.org_id, [rule])

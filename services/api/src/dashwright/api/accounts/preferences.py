@@ -50,11 +50,11 @@ class PreferenceChanges:
             home_dashboard_uid = await _home_dashboard_uid(connection, owner.org_id, changes, current.home_dashboard_uid)
             extra = dict(current.extra) | {name: changes[name] for name in _EXTRA_NAMES if name in changes}
             updated = Preferences(
-                home_dashboard_uid,
-                changes.get("theme", current.theme) or None,
-                changes.get("timezone", current.timezone) or None,
-                changes.get("weekStart", current.week_start) or None,
-                {name: value for name, value in extra.items() if value != ""},
+                home_dashboard_uid=home_dashboard_uid,
+                theme=changes.get("theme", current.theme) or None,
+                timezone=changes.get("timezone", current.timezone) or None,
+                week_start=changes.get("weekStart", current.week_start) or None,
+                extra={name: value for name, value in extra.items() if value != ""},
             )
             await preferences.replace(connection, owner, updated)
             details = {"given": sorted(changes), "replaced": not keep_others}

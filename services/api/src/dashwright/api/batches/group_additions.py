@@ -44,7 +44,7 @@ _Result = Sequence[ItemVerdict] | DashwrightError
 
 
 class GroupAdditions:
-    """Adder of items from the queue.
+    """The use case that adds items from the queue to batches.
 
     Messages may be received in another order than they were sent. A batch that a message has closed therefore accepts
     items from the queue until it has ended.
@@ -74,7 +74,7 @@ class GroupAdditions:
                 batch_results = await self._commit_batch(additions)
             except DashwrightError as error:
                 batch_results = [error] * len(additions)
-            results |= zip(positions, batch_results, strict=True)
+            results.update(zip(positions, batch_results, strict=True))
         return [results[position] for position in range(len(group))]
 
     async def _commit_batch(self, additions: Sequence[Addition]) -> Sequence[_Result]:
@@ -95,8 +95,8 @@ class GroupAdditions:
             results: list[_Result] = []
             for addition in additions:
                 # An addition that only repeats earlier items needs neither an open batch nor capacity.
-                added = plan.count_new(addition.items)
-                fault = (refusal or capacity.waiting_error(len(plan.new_items) + added)) if added else None
+                new_count = plan.count_new(addition.items)
+                fault = (refusal or capacity.waiting_error(len(plan.new_items) + new_count)) if new_count else None
                 results.append(fault or plan.decide(addition.items))
             stored = [addition for addition, result in zip(additions, results, strict=True) if not isinstance(result, DashwrightError)]
             if plan.new_items:

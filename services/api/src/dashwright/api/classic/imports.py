@@ -62,7 +62,14 @@ class Imports:
 
     async def _create(self, context: WriteContext, request: ImportRequest, panel: ExportedPanel) -> None:
         """Create a library panel in the folder of the import."""
-        element = ElementRequest(panel.name, PANEL, panel.model, request.folder_uid, request.folder_id, request.size)
+        element = ElementRequest(
+            name=panel.name,
+            kind=PANEL,
+            model=panel.model,
+            folder_uid=request.folder_uid,
+            folder_id=request.folder_id,
+            size=request.size,
+        )
         await self._elements.create(context, panel.uid, element)
 
 

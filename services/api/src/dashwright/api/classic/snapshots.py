@@ -91,7 +91,8 @@ class Snapshots:
             raise permission_denied(DASHBOARD.actions["get"])
         now = self._clock.now()
         lifetime = min(request.expires_seconds or MAX_LIFETIME_SECONDS, MAX_LIFETIME_SECONDS)
-        content = SnapshotContent(request.name, _encode(request.dashboard), now, now + timedelta(seconds=lifetime))
+        expires_at = now + timedelta(seconds=lifetime)
+        content = SnapshotContent(request.name, _encode(request.dashboard), created_at=now, expires_at=expires_at)
         async with self._database.transaction() as connection:
             await snapshots.lock(connection, caller.org_id)
             if await snapshots.count(connection, caller.org_id, now=now) >= self._limit:

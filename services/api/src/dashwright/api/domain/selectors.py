@@ -116,7 +116,16 @@ def parse_selection(label_selector: str, field_selector: str, namespace: str) ->
         # All objects of the request have this namespace, so the conditions on it are decided here.
         is_empty = is_empty or selected_namespace not in (None, namespace) or namespace in excluded_namespaces
         selected_namespace, excluded_namespaces = None, ()
-    return Selection(labels, name, excluded_names, selected_namespace, excluded_namespaces, numeric_id, version_list, is_empty)
+    return Selection(
+        labels=labels,
+        name=name,
+        excluded_names=excluded_names,
+        namespace=selected_namespace,
+        excluded_namespaces=excluded_namespaces,
+        numeric_id=numeric_id,
+        version_list=version_list,
+        is_empty=is_empty,
+    )
 
 
 def matches(selection: Selection, labels: Mapping[str, str], name: str) -> bool:

@@ -115,14 +115,14 @@ def picture_parameters(query: MultiMapping[str]) -> Parameters:
 def page_controls(path: str, query: MultiMapping[str], outline: DashboardOutline | None) -> PageControls:
     """Return the controls of the page at ``path``, with the values in its URL, or else those of the dashboard."""
     return PageControls(
-        path,
-        query.get("from") or (outline.from_ if outline else ""),
-        query.get("to") or (outline.to if outline else ""),
-        outline.timezone if outline else "",
-        _hidden_parameters(query, outline),
-        _time_controls(path, query, outline) if outline else None,
-        outline.variables if outline else (),
-        _refresh_controls(query, outline),
+        path=path,
+        from_=query.get("from") or (outline.from_ if outline else ""),
+        to=query.get("to") or (outline.to if outline else ""),
+        timezone=outline.timezone if outline else "",
+        hidden=_hidden_parameters(query, outline),
+        times=_time_controls(path, query, outline) if outline else None,
+        variables=outline.variables if outline else (),
+        refresh=_refresh_controls(query, outline),
     )
 
 
@@ -137,20 +137,23 @@ def _hidden_parameters(query: MultiMapping[str], outline: DashboardOutline | Non
 
 
 def _time_controls(path: str, query: MultiMapping[str], outline: DashboardOutline) -> TimeControls:
-    """Return the time range of a page at ``path``."""
+    """Return the time range of a page at ``path``, with links to other ones.
+
+    The outline has the bounds as in the URL (``from_`` and ``to``), and in milliseconds since 1970 (``start`` and ``end``).
+    """
     link_parameters = [(name, value) for name, value in query.items() if name in _KEPT_WITH_OTHER_TIMES or name.startswith(VARIABLE_PREFIX)]
 
     def link(text: str, start: str, end: str) -> RangeLink:
-        return RangeLink(
-            text, f"{path}?{urlencode([*link_parameters, ('from', start), ('to', end)])}", (start, end) == (outline.from_, outline.to)
-        )
+        address = f"{path}?{urlencode([*link_parameters, ('from', start), ('to', end)])}"
+        return RangeLink(text, address, is_current=(start, end) == (outline.from_, outline.to))
 
     quick_ranges = [link(text, *bounds) for bounds, text in _QUICK_RANGES.items()]
     length = max(outline.end - outline.start, 1000)  # At least a second, so that a move changes the range.
+    half = length // 2
     moves = {
-        "Earlier": (outline.start - length // 2, outline.end - length // 2),
-        "Later": (outline.start + length // 2, outline.end + length // 2),
-        "Longer": (outline.start - length // 2, outline.end + length // 2),
+        "Earlier": (outline.start - half, outline.end - half),
+        "Later": (outline.start + half, outline.end + half),
+        "Longer": (outline.start - half, outline.end + half),
     }
     # A bound in milliseconds since 1970 is not readable, whereas one such as ``now-6h`` is.
     bounds = [
@@ -189,7 +192,7 @@ def link_of(
 
 
 def _variable_parameters(query: MultiMapping[str], outline: DashboardOutline) -> Iterable[tuple[str, str]]:
-    """Return the values of all variables as parameters of a URL."""
+    """Return the values of all variables as parameters of a URL, also of those in the URL that the dashboard does not have."""
     values_by_name = {f"{VARIABLE_PREFIX}{variable.name}": variable.values for variable in outline.variables}
     unknown_variables = [(name, value) for name, value in query.items() if name.startswith(VARIABLE_PREFIX) and name not in values_by_name]
     return [*unknown_variables, *((name, value) for name, values in values_by_name.items() for value in values)]

@@ -67,7 +67,13 @@ def routes(dashboards: Dashboards, imports: Imports) -> list[Route]:
     async def import_dashboard(call: Call) -> Response:
         parsed = await _parse(call)
         body = parsed.body
-        request = ImportRequest(parsed.dashboard, body.folder_uid or None, body.folder_id, body.overwrite, len(await call.body()))
+        request = ImportRequest(
+            dashboard=parsed.dashboard,
+            folder_uid=body.folder_uid or None,
+            folder_id=body.folder_id,
+            overwrite=body.overwrite,
+            size=len(await call.body()),
+        )
         try:
             dashboard = await imports.run(write_context(call), request)
         except VersionMismatch as error:

@@ -122,7 +122,12 @@ class _Handlers:
         body = await call.body()
         command = await run_in_thread_if_large(len(body), partial(parse_exact, body, CreateLibraryElementCommand))
         request = ElementRequest(
-            command.name.strip() or None, command.kind, command.model, command.folder_uid, command.folder_id, len(body)
+            name=command.name.strip() or None,
+            kind=command.kind,
+            model=command.model,
+            folder_uid=command.folder_uid,
+            folder_id=command.folder_id,
+            size=len(body),
         )
         return await self._element_response(call, await self._elements.create(write_context(call), command.uid, request))
 
@@ -147,8 +152,14 @@ class _Handlers:
             raise BadRequest("the uid of a library element cannot be changed; leave it out, or send the current one")
         # Clients send a negative folderId to keep the folder.
         keeps_folder = change.folder_uid is None and change.folder_id is not None and change.folder_id < 0
-        folder_id = None if keeps_folder else change.folder_id
-        request = ElementRequest(change.name.strip() or None, change.kind, change.model, change.folder_uid, folder_id, len(body))
+        request = ElementRequest(
+            name=change.name.strip() or None,
+            kind=change.kind,
+            model=change.model,
+            folder_uid=change.folder_uid,
+            folder_id=None if keeps_folder else change.folder_id,
+            size=len(body),
+        )
         await self._elements.change(write_context(call), uid, request, change.version)
         return await self._element_response(call, uid)
 

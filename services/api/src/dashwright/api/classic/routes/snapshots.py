@@ -65,7 +65,11 @@ class _Handlers:
         if command.external:
             raise Forbidden(_NO_EXTERNAL)
         request = SnapshotRequest(
-            command.name.strip() or "Unnamed snapshot", command.dashboard, command.expires, command.key, command.delete_key
+            name=command.name.strip() or "Unnamed snapshot",
+            dashboard=command.dashboard,
+            expires_seconds=command.expires,
+            key=command.key,
+            delete_key=command.delete_key,
         )
         keys = await self._snapshots.create(call.actor, call.identity, request)
         created = SnapshotCreated(
