@@ -39,6 +39,7 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, orga
     """Return the route."""
 
     async def create(call: Call) -> Response:
+        """Review the action in the body, and respond with the body's spec and the outcome."""
         options.is_dry_run(call)  # Only to raise BadRequest for an invalid value: a review never stores anything.
         spec = _checked_spec(await formats.read_body(call))
         reason = await _denial_reason(_parse_spec(spec).resource_attributes, call.identity)

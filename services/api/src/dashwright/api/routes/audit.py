@@ -102,6 +102,7 @@ def _time(call: Call, name: str) -> datetime | None:
 
 
 def _event_view(event: AuditRecord) -> AuditEvent:
+    """Return the response model of an event."""
     return AuditEvent(
         id=event.id,
         at=times.format_time(event.at),

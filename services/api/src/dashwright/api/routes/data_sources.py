@@ -171,6 +171,7 @@ class _DataSourceHandlers:
 
 
 def _fields(body: AddDataSourceCommand) -> Fields:
+    """Return the fields of the data source in a body. Raises BadRequest if queries could not use its URL."""
     type_ = type_of(body.type)
     return Fields(
         name=body.name,

@@ -26,6 +26,7 @@ def routes(database: Database) -> list[Route]:
     path = f"/apis/{EVALUATION.api_version()}/namespaces/{{namespace}}/{EVALUATION.plural}/{{name}}/result"
 
     async def get_result(call: Call) -> Response:
+        """Return the result of an evaluation. Raises Conflict until the evaluation has ended, and Gone if it has no result."""
         name = call.parameters["name"]
         async with database.connection() as connection:
             job = await _find_evaluation(connection, call.parameters["namespace"], name)

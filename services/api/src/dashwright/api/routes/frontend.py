@@ -77,6 +77,7 @@ _BOOT_DATA_OPERATION: Final = Operation("getBootData", "the namespace that a cli
 
 
 def _source_settings(data_source: StoredDataSource) -> dict[str, Any]:
+    """Return the settings of a data source. Its address is that of the proxy, unless clients access it directly."""
     fields = data_source.fields
     return {
         "id": data_source.id,

@@ -103,6 +103,7 @@ def _metrics_handler(token: SecretStr | None) -> Handler:
 
 
 async def _version(_: Call) -> Response:
+    """Return the version of the product. Members about Go and its builds are empty."""
     major, minor, *_patch = PRODUCT_VERSION.split(".")
     return json_response(
         {

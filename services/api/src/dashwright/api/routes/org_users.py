@@ -209,6 +209,8 @@ def _routes(
 
 
 def _lookup_route(database: Database) -> Route:
+    """Return the route by which a client completes the name of a member while a user types it."""
+
     async def look_up(call: Call) -> Response:
         limit = call.query_integer("limit", _MAX_LOOKUP_MEMBERS, minimum=1, maximum=_MAX_LOOKUP_MEMBERS)
         async with database.connection() as connection:
@@ -234,6 +236,8 @@ def _lookup_route(database: Database) -> Route:
 
 
 def _invites_route() -> Route:
+    """Return the route of pending invitations, which existing clients request."""
+
     async def list_invites(_: Call) -> Response:
         return json_response([])
 

@@ -74,6 +74,7 @@ def routes(query_client: QueryClient, *, body_limit: int) -> list[Route]:
 
 
 def _query_context(call: Call, endpoint: QueryEndpoint) -> QueryContext:
+    """Return the options of a request and the permissions of its caller, for the worker. Raises BadRequest and Forbidden."""
     # The context contains the Accept header, because the worker decides which formats it can encode.
     caller = call.identity
     return QueryContext(

@@ -99,6 +99,7 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
     """Return the routes of the search."""
 
     async def search(call: Call) -> Response:
+        """Return a page of hits, and the facet of tags if the client requests it."""
         caller = call.identity
         view = await policy.view(caller, caller.namespace)
         query, page = _title_query(call, view), _page(call)

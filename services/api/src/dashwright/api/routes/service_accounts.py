@@ -99,6 +99,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
         return message_response("Service account deleted")
 
     async def migrate(call: Call) -> Response:
+        """Migrate all legacy keys, and respond with the numbers and the failures."""
         migration = await accounts.migrate(call.actor, call.identity)
         details = [f"{name}: all possible logins are taken" for name in migration.failed_keys.values()]
         failed_ids = list(migration.failed_keys)

@@ -35,6 +35,7 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
     titles = ReadableTitles(database, policy)
 
     async def show_start_page(call: Call) -> Response:
+        """Return the start page, without the tables of objects for which the caller has no permission."""
         caller = call.identity
         matches = await titles.search(caller, limit=_MAX_ITEMS + 1, folders=[_ROOT])
         return html.page(

@@ -65,6 +65,7 @@ def routes(database: Database, users: Users, throttle: LoginThrottle, policy: Ac
         return message_response("Active organization changed")
 
     async def change_password(call: Call) -> Response:
+        """Change the caller's password. A wrong old password counts as a failed login, and too many of them block the change."""
         user_id = require_user_id(call, user_data="password")
         body = await call.model_or_400(OwnPasswordForm, message="bad request data")
         login, address = call.identity.login, call.address

@@ -34,6 +34,7 @@ def routes(database: Database, use_cases: Users, clock: Clock) -> list[Route]:
     """Return the routes."""
 
     async def user_page(call: Call) -> UserPage:
+        """Return the requested page of the users that the caller may read."""
         page, per_page = (
             call.query_integer("page", 1, minimum=1, maximum=_MAX_PAGE),
             call.query_integer("perpage", _DEFAULT_PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE),

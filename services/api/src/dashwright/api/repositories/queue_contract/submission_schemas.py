@@ -166,6 +166,7 @@ def _metadata_schemas(model_schema: Schema) -> dict[str, Schema]:
     limit = f"{names.MAX_METADATA_LENGTH:,}"
 
     def metadata(kind: Kind, **properties: Schema) -> Schema:
+        """Return the schema of the metadata of a kind. ``properties`` replace members of the model."""
         known_names = sorted(unknown_fields.metadata_fields(kind))
         members = {name: described[name] if name in _STORED_METADATA else ignored for name in known_names}
         members["namespace"] = {**described["namespace"], "description": "The namespace of the routing key; may be missing"}

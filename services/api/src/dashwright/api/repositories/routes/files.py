@@ -81,6 +81,7 @@ class _FileHandlers:
         return Response(200, body, may_compress=True)
 
     async def _change_response(self, call: Call, method: ChangeMethod, path: str, content: str | None, original_path: str = "") -> Response:
+        """Make a change with the options in the query, and respond with its outcome."""
         message = call.query.get("message", "")
         if len(message) > MAX_MESSAGE_LENGTH:
             raise BadRequest(f"the message has {len(message)} characters, more than the limit of {MAX_MESSAGE_LENGTH}")

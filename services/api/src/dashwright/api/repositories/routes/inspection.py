@@ -28,6 +28,7 @@ def routes(
     """Return the routes."""
 
     async def test_configuration(call: Call) -> Response:
+        """Respond with the faults of a configuration: of its values, or if they are valid, of the access to the repository."""
         options.is_dry_run(call)  # Raises BadRequest for an invalid value.
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         try:

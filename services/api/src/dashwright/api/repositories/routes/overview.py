@@ -47,6 +47,7 @@ def routes(database: Database) -> list[Route]:
 
 
 def _repository_view(name: str, spec: RepositorySpec) -> RepositoryView:
+    """Return the public settings of a repository."""
     remote = spec.remote
     return RepositoryView(
         name=name,

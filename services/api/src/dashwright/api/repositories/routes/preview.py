@@ -57,6 +57,7 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         return picture_response(await pictures.render(call.identity, await _body_of(file.spec, file.size), options))
 
     async def show_preview(call: Call) -> Response:
+        """Return the page about a file: the changes of its dashboard, and the dashboard after them."""
         # The page always shows all panels.
         options = picture_options(call).model_copy(update={"panel": None})
         file, query = await read(call), with_range(call.query)

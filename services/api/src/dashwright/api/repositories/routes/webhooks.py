@@ -22,6 +22,7 @@ def routes(webhooks: Webhooks) -> list[Route]:
     """Return the route. It needs no credentials: deliveries are signed."""
 
     async def receive_delivery(call: Call) -> Response:
+        """Submit the job of a delivery, and respond with the decision on the delivery."""
         dry_run = options.is_dry_run(call)
         headers = call.headers
         # Each delivery, even a forged one, reads the repository before its signature can be verified. The connections that one network
