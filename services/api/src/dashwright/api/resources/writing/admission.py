@@ -61,12 +61,12 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
     title = _title(desired, extract, current, current_body)
     require_storable_strings(title)
     spec = write_json(draft.spec).decode() if unchanged_object is None else unchanged_object.spec
-    # None: the stored status is kept.
-    status = None if current is None or unchanged_object else kind.preserved_status(current.body, version, extract)
     if unchanged_object is None and len(spec) > MAX_SPEC_LENGTH:
         raise TooLarge(
             f"the spec of {kind.singular} {desired.name!r} has more than {MAX_SPEC_LENGTH} characters; make it smaller or split it"
         )
+    # None: the stored status is kept.
+    status = None if current is None or unchanged_object else kind.preserved_status(current.body, version, extract)
     write = resources.Write(
         kind,
         desired.name,
