@@ -262,6 +262,7 @@ def _lines(spans: Sequence[Span], width: float) -> Iterator[list[Span]]:
         size, is_code = _size_of(span.style), span.style.code
         for word in _WORD.findall(span.text):
             word_width = text_width(word, size, code=is_code) * (BOLD_WIDTH if span.style.bold and not is_code else 1.0)
+            # A word that does not fit begins a line. White space may exceed it, and is left out at its start.
             if word == "\n" or (used + word_width > width and line and word.strip()):
                 yield line
                 line, used = [], 0.0

@@ -42,6 +42,7 @@ def value_range(settings: RangeSettings, low: float | None, high: float | None) 
     is_logarithmic = settings.distribution == "log"
     if is_logarithmic:
         minimum, maximum = (limit if limit is not None and limit > 0 else None for limit in (minimum, maximum))
+    # A limit is not exceeded by values only if the axis has no soft limit at the same end.
     hard_minimum = minimum if settings.soft_minimum is None else None
     hard_maximum = maximum if settings.soft_maximum is None else None
     if hard_minimum is not None and hard_maximum is not None and not is_logarithmic:
@@ -56,6 +57,7 @@ def value_range(settings: RangeSettings, low: float | None, high: float | None) 
     if settings.distribution == "linear":
         ends = _linear_range(low, high, settings, minimum, maximum)
         if settings.has_integers:
+            # The start is rounded down, and the end up.
             ends = (-_rounded_up(-ends[0]), _rounded_up(ends[1]))
         ends = (ends[0] if hard_minimum is None else hard_minimum, ends[1] if hard_maximum is None else hard_maximum)
     else:

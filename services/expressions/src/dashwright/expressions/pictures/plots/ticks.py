@@ -35,6 +35,7 @@ def value_ticks(scale: ValueScale, unit_id: str, *, has_integers: bool) -> Value
     space = _SMALL_SPACE if scale.height <= _LOW_HEIGHT else _SPACE
     if scale.distribution != "linear":
         return ValueTicks(_thinned(_powers(scale), scale, space))
+    # Halved, so that the span of huge values is finite.
     min_step = (scale.high / 2 - scale.low / 2) * 2 * space / max(scale.height, 1)
     if not 0 < min_step < math.inf:
         return ValueTicks([scale.low])

@@ -98,6 +98,7 @@ def _starts_of_months(start: float, end: float, step: float, zone: tzinfo) -> It
     """Yield the starts of every n-th month or year. ``step`` is n months or years in milliseconds."""
     months = round(step / _YEAR) * 12 or round(step / _MONTH)
     first = local_time(start, zone)
+    # The number of a month, counted from the year 0.
     index = math.ceil((first.year * 12 + first.month - 1) / months) * months
     while index // 12 < MAXYEAR:
         clock = _clock(datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC))
