@@ -42,7 +42,7 @@ def value_range(settings: RangeSettings, low: float | None, high: float | None) 
     is_logarithmic = settings.distribution == "log"
     if is_logarithmic:
         minimum, maximum = (limit if limit is not None and limit > 0 else None for limit in (minimum, maximum))
-    # A limit is not exceeded by values only if the axis has no soft limit at the same end.
+    # A configured limit is exactly an end of the axis, unless that end also has a soft limit.
     hard_minimum = minimum if settings.soft_minimum is None else None
     hard_maximum = maximum if settings.soft_maximum is None else None
     if hard_minimum is not None and hard_maximum is not None and not is_logarithmic:
