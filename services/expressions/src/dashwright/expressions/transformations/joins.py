@@ -103,6 +103,7 @@ def null_mode_of(column: Column) -> JoinNulls:
     spans = custom.get("spanNulls") if isinstance(custom, dict) else None
     if spans is True:
         return JoinNulls.REMOVE
+    # Grafana's setting -1 keeps nulls without an effect on their neighbours.
     return JoinNulls.RETAIN if spans == -1 else JoinNulls.EXPAND
 
 

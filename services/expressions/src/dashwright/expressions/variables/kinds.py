@@ -51,6 +51,7 @@ class ResolvedVariable:
     filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: The filters of queries, by the uid of the data source.
 
 
+#: Returns the value of a variable of one kind. It raises a DashwrightError if there is no value.
 Kind = Callable[[Definition, KindContext], Awaitable[ResolvedVariable]]
 
 
