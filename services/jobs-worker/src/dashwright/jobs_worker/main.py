@@ -146,6 +146,7 @@ class JobsWorker:
         self.hooks = Hooks(database, host, cipher, webhook_url)
         self._chores = [
             Chore("hook_removals", self.hooks.remove, seconds=_HOOK_INTERVAL_SECONDS),
+            # A job waits at most a third of the lease longer than necessary.
             Chore("job_recovery", recovery.run_once, seconds=lease.total_seconds() / 3),
             Chore("batch_archiver", archiver.run_once, seconds=_ARCHIVE_INTERVAL_SECONDS),
             Chore("item_replies", replies.run_once, seconds=_REPLY_INTERVAL_SECONDS),

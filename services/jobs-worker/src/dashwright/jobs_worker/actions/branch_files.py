@@ -60,6 +60,7 @@ class BranchFiles:
         return "" if file.name == expected.name else f"{path} names the folder {file.name!r}"
 
     def _folder_file(self, path: str) -> FolderFile | None:
+        """Return the ``_folder.json`` at a path; None if it is missing or invalid."""
         file = self.file(path)
         try:
             return read_folder_file(file.body, None) if file is not None else None
@@ -71,4 +72,5 @@ class BranchFiles:
         return f"{path}/" in self.entries or any(self._is_file_or_fault(directory) for directory in paths.directories(path))
 
     def _is_file_or_fault(self, path: str) -> bool:
+        """Return whether a file is in place of a directory, or the directory cannot be read."""
         return path.rstrip("/") in self.entries or (path in self.entries and bool(self.entries[path].fault))

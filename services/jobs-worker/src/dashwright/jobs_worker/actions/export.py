@@ -37,11 +37,9 @@ MAX_DIRECTORY_BYTES: Final = 64 * 1024 * 1024
 """Limit on the bytes that one export writes into a local directory: all of them are in memory together."""
 
 _ATTEMPTS: Final = 3
+# Objects whose bodies are in memory together: a body may have megabytes, and with history each object has many bodies.
 _OBJECTS_PER_BATCH: Final = 16
-"""Objects whose bodies are in memory together. A body may have megabytes."""
-
 _HISTORIES_PER_BATCH: Final = 2
-"""The limit for an export with history, in which each object has many bodies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,12 +306,12 @@ def _versions_after(versions: Sequence[_SpooledVersion], body: bytes, spool: Spo
 def _plan_folders(export_set: _ExportSet, branch_files: BranchFiles, plan: _ExportPlan, spool: Spool, *, with_names: bool) -> None:
     """Plan a ``_folder.json`` for each folder, or without names a ``.keep`` file for each empty one: git has no empty directories."""
     planned_directories = paths.all_directories(plan.paths_by_uid.values())
+    # The deepest first: a directory is not empty if another directory in it gets a file.
     for item in sorted(export_set.folders, key=lambda item: -export_set.directories.depth(item.key.name)):
         directory = export_set.directories.path(item.key.name) or ""
         # A directory is checked by a file in it: ``x`` is any name.
-        fault = export_set.fault_at(f"{directory}x.json") or (
-            "other files are at its path" if branch_files.is_blocked(f"{directory}x") else ""
-        )
+        obstacle = "other files are at its path" if branch_files.is_blocked(f"{directory}x") else ""
+        fault = export_set.fault_at(f"{directory}x.json") or obstacle
         file_path, writes_file = f"{directory}{paths.FOLDER_FILE}", False
         if with_names and not fault and not export_set.fault_at(file_path):
             file = FolderFile(item.key.name, item.title, item.description)
@@ -333,6 +331,7 @@ def _plan_folders(export_set: _ExportSet, branch_files: BranchFiles, plan: _Expo
 
 
 def _effect(*, is_new: bool, is_written: bool) -> Effect:
+    """Return the effect of the export on a file or directory."""
     return Effect.CREATE if is_new else Effect.UPDATE if is_written else Effect.NOOP
 
 
@@ -374,9 +373,9 @@ def _drafts(job: ExportJob, plan: _ExportPlan, spool: Spool) -> Sequence[CommitD
         CommitDraft(_SpooledEdits([_SpooledFile(path, version.ticket)], spool), version.author, version.message, version.created_at)
         for version, path in versions
     ]
-    if not plan.directory_files:
-        return drafts
-    return [*drafts, CommitDraft(_SpooledEdits(plan.directory_files, spool), job.author, COMMIT_MESSAGE)]
+    if plan.directory_files:
+        drafts.append(CommitDraft(_SpooledEdits(plan.directory_files, spool), job.author, COMMIT_MESSAGE))
+    return drafts
 
 
 def _adoptions(export_set: _ExportSet, plan: _ExportPlan, entries: Iterable[Entry]) -> Sequence[Sequence[Adoption]]:

@@ -28,7 +28,7 @@ from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, Comm
 from dashwright.jobs_worker.domain.lint.config import Config
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.lint.linter import ERROR_RULES, lint
-from dashwright.jobs_worker.domain.objects import Document, Key, Repository
+from dashwright.jobs_worker.domain.objects import SHORT_HASH_DIGITS, Document, Key, Repository
 from dashwright.jobs_worker.domain.plan import PreparedFile
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
 from dashwright.jobs_worker.domain.resource import Resource, resource_from_bytes
@@ -124,7 +124,8 @@ class _Statuses:
         except (Forbidden, NotFound) as error:
             self.is_refused = True
             log.info("commit_status_refused", repository=self.repository.name, reason=error.message)
-            warning = f"commit {self.commit[:10]} has no status; give the token the right to set commit statuses: {error.message}"
+            short_hash = self.commit[:SHORT_HASH_DIGITS]
+            warning = f"commit {short_hash} has no status; give the token the right to set commit statuses: {error.message}"
             # Zero times: the warning is listed, but it is not one of the counted files.
             self.progress.record(Result(Effect.UNCOUNTED, DASHBOARD.group, DASHBOARD.plural, "", warning=warning), times=0)
 

@@ -33,7 +33,7 @@ from dashwright.jobs_worker.adapters.git.ssh import SshAccess
 from dashwright.jobs_worker.adapters.host.addresses import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
 from dashwright.jobs_worker.domain.hosting import PullRequest
-from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity, Repository
+from dashwright.jobs_worker.domain.objects import SHORT_HASH_DIGITS, CommitDraft, Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
 
@@ -50,8 +50,11 @@ _READ_LIMIT: Final = _TimeLimit(30.0, "try again later, or after a sync, which h
 _JOB_ADVICE: Final = "sync again later, or raise DASHWRIGHT_GIT_SECONDS if the repository is large or the host slow"
 
 _COMMIT_HASH: Final = re.compile(r"[0-9a-f]{40}")
+
 _MAX_QUOTED_CHARACTERS: Final = 80
 """Limit on the characters of a ref that an error quotes."""
+
+_MAX_QUOTED_PATH_CHARACTERS: Final = 200
 
 
 class RepositoryCheckouts:
@@ -151,6 +154,7 @@ class RepositoryCheckouts:
         return checkout
 
     async def _push(self, repository: Repository, base: str, ref: str, drafts: Sequence[CommitDraft], limit: _TimeLimit) -> Checkout:
+        """Push a commit of each draft to the branch ``ref`` (empty: the repository's own), and return the checkout of the last one."""
         githost = _githost(repository)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:_MAX_QUOTED_CHARACTERS]!r} is not a valid branch name")
@@ -183,6 +187,7 @@ class RepositoryCheckouts:
         return self._git_checkout(repository, await self._fetch_pull_request(repository, pull_request))
 
     async def _fetch_pull_request(self, repository: Repository, pull_request: PullRequest) -> Commit:
+        """Fetch the newest commit of a pull request from the repository, or from the fork that has the pull request's branch."""
         remote = self._remote(repository, self._job_limit)
         fetch = partial(self.mirrors.fetch_pull_request, repository.uid, number=pull_request.number, reference=pull_request.reference)
         if not pull_request.fork_path:
@@ -225,7 +230,7 @@ class RepositoryCheckouts:
         path_in_repository = paths.join(_githost(repository).path or "", path.strip("/"))
         items = [] if commit is None else await log.log(commit, path_in_repository)
         if not items and path.strip("/"):
-            raise NotFound(f"path not found: {path[:200]!r}")
+            raise NotFound(f"path not found: {path[:_MAX_QUOTED_PATH_CHARACTERS]!r}")
         return items
 
     async def _fetch(self, repository: Repository, ref: str) -> Commit | None:
@@ -318,9 +323,8 @@ class RepositoryCheckouts:
 def _require_never_synced(repository: Repository) -> None:
     """Raise NotFound if a repository without commits was synced before: it was emptied, or another server has the address now."""
     if repository.commit:
-        raise NotFound(
-            f"there are no commits at this address any more, though {repository.commit[:10]} was synced; the stored objects are kept"
-        )
+        short_hash = repository.commit[:SHORT_HASH_DIGITS]
+        raise NotFound(f"there are no commits at this address any more, though {short_hash} was synced; the stored objects are kept")
 
 
 def _githost(repository: Repository) -> GitHostRepositoryConfig:

@@ -88,6 +88,7 @@ class DatabaseExports:
         return GitIdentity(account.name if account else login or uid, _email_address(uid, account.email if account else None))
 
     async def _write_status(self, connection: Connection) -> None:
+        """Write the numbers of managed objects into the repository's status."""
         namespace, name = self._repository.namespace, self._repository.name
         counts = await managed_objects.count_managed(connection, namespace, name)
 

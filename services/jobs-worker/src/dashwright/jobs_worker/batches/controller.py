@@ -173,7 +173,7 @@ class BatchController:
             await batches.continue_later(connection, batch.uid)
             return True
         if batch.finished_at is not None:
-            return await self._keep(connection, batch, stored_object, spec, now)
+            return await self._delete_if_expired(connection, batch, stored_object, spec, now)
         reason = _stop_reason(batch, spec, now)
         if reason is not None and batch.stop_reason is None:
             # Cancelling items needs the locks of objects and jobs, which the next step takes.
@@ -258,7 +258,9 @@ class BatchController:
         message = job_messages.CANCELLED
         return JobStatus(state=State.ERROR, finished=self._clock.milliseconds(), message=message, errors=[message])
 
-    async def _keep(self, connection: Connection, batch: StoredBatch, stored_object: StoredObject, spec: BatchSpec, now: datetime) -> bool:
+    async def _delete_if_expired(
+        self, connection: Connection, batch: StoredBatch, stored_object: StoredObject, spec: BatchSpec, now: datetime
+    ) -> bool:
         """Delete a finished batch after the time for which it is kept. Return whether it was deleted.
 
         Until then, the receivers in its spec may be corrected.

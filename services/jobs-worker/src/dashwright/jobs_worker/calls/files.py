@@ -146,6 +146,7 @@ class FileCalls:
                 return removal
 
     async def _change(self, state: _StoredState, request: ChangeRequest, tools: SyncTools) -> ChangeResponse:
+        """Decide a change, and with ``request.base`` commit and store it."""
         check_write(state.repository.spec, request.ref)
         for attempt in range(_ATTEMPTS):
             repository = state.repository
@@ -189,6 +190,7 @@ class FileCalls:
         return await _response(repository, decision, view)
 
     async def _edit(self, state: _StoredState, request: EditRequest, tools: SyncTools) -> EditResponse:
+        """Commit and store an edit, unless it changes nothing or is a dry run."""
         check_write(state.repository.spec, "")
         for attempt in range(_ATTEMPTS):
             repository = state.repository
@@ -289,6 +291,7 @@ class FileCalls:
         return ChangeContext(state.repository, store, tools)
 
     async def _checkout(self, repository: Repository, ref: str) -> SizedCheckout | None:
+        """Return the checkout at a ref; see ``Checkouts.at``. Raises Unhealthy if the repository cannot be read."""
         try:
             return await self._checkouts.at(repository, ref)
         except (Forbidden, SourceFailed) as error:
@@ -306,6 +309,7 @@ class FileCalls:
     async def _commit(
         self, repository: Repository, checkout: Checkout | None, ref: str, edits: Sequence[Edit], author: CommitAuthor, message: str
     ) -> Checkout:
+        """Commit edits on top of ``checkout`` (None: the first commit). Raises Unhealthy if the repository cannot be written."""
         base = checkout.commit if checkout is not None else ""
         try:
             identity, author_time = GitIdentity(author.name, author.email), _author_time(author) if author.at else None

@@ -9,6 +9,7 @@ from dashwright.common.dashboard_comparison import Comparison, Detail, PanelActi
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.markdown import code, diff_block, link, picture, plain
+from dashwright.jobs_worker.domain.objects import SHORT_HASH_DIGITS
 
 MAX_COMMENT_CHARACTERS: Final = 60_000
 """Limit on the characters of a comment; hosts accept about 65,000."""
@@ -142,7 +143,7 @@ def comment_text(report: Report) -> str:
 
 def _summary(report: Report) -> str:
     """Return the sentence below the heading. If it ends in "because", the list of problems follows it."""
-    commit_prefix = f"As of {code(report.commit[:10])}: " if report.commit else ""
+    commit_prefix = f"As of {code(report.commit[:SHORT_HASH_DIGITS])}: " if report.commit else ""
     if report.problems:
         return f"{commit_prefix}**nothing could be stored**, because"
     return commit_prefix + status_text(report) + "."

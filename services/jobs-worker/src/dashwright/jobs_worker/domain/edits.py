@@ -12,6 +12,9 @@ from dashwright.jobs_worker.domain.objects import Edit
 _MAX_NAME_BYTES: Final = 255
 """Limit of common file systems on the bytes of a name."""
 
+_MAX_QUOTED_CHARACTERS: Final = 200
+"""Limit on the characters of an invalid path that an error quotes."""
+
 MAX_EDITS: Final = 1000
 """Limit on the files of one change."""
 
@@ -52,7 +55,7 @@ def check_file_path(path: str) -> None:
     names = path.split("/")
     if len(path) > MAX_PATH_LENGTH or "" in names or not all(map(_is_valid_name, names)):
         raise BadRequest(
-            f"cannot write a file at path {path[:200]!r}: use a relative path of at most {MAX_PATH_LENGTH} characters, "
+            f"cannot write a file at path {path[:_MAX_QUOTED_CHARACTERS]!r}: use a relative path of at most {MAX_PATH_LENGTH} characters, "
             "without '..' and '.git'"
         )
 

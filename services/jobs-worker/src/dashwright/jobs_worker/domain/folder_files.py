@@ -22,6 +22,9 @@ MAX_TOTAL_BYTES: Final = 32 * 1024 * 1024
 _VERSIONS: Final = frozenset({"v1", "v1beta1", "v1alpha1", *FOLDER.versions})
 """API versions in which a folder may be written. They all have the same members."""
 
+_MAX_TYPE_CHARACTERS: Final = 200
+"""Limit on the characters of an invalid kind and version that an error quotes."""
+
 _WRITTEN_VERSION: Final = "v1beta1"
 """API version of the files that Dashwright writes, which every Grafana that reads ``_folder.json`` knows."""
 
@@ -94,8 +97,8 @@ def read_folder_file(body: bytes, namespace: str | None, *, checksum: str = "") 
         raise Invalid("not a folder: it must be an object with apiVersion, kind, metadata and spec")
     group, _, version = str(tree.get("apiVersion")).partition("/")
     if group != FOLDER.group or tree.get("kind") != FOLDER.kind or version not in _VERSIONS:
-        actual_type = f"{tree.get('kind')} of {tree.get('apiVersion')}"
-        raise Invalid(f"not a folder: {actual_type:.200} instead of {FOLDER.kind} of {FOLDER.api_version(_WRITTEN_VERSION)}")
+        actual_type = f"{tree.get('kind')} of {tree.get('apiVersion')}"[:_MAX_TYPE_CHARACTERS]
+        raise Invalid(f"not a folder: {actual_type} instead of {FOLDER.kind} of {FOLDER.api_version(_WRITTEN_VERSION)}")
     metadata, spec = _mapping(tree, "metadata"), _mapping(tree, "spec")
     namespace_of_file = _string(metadata, "namespace", "metadata.namespace")
     if namespace:

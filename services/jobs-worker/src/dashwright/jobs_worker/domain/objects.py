@@ -12,6 +12,9 @@ from dashwright.common.models.provisioning import RepositorySpec
 PROVISIONING_ACTOR: Final = "access-policy:provisioning"
 """The actor of work that no user requested, and ``createdBy`` of everything that a job writes."""
 
+SHORT_HASH_DIGITS: Final = 10
+"""Digits of a commit hash in messages for users."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repository:

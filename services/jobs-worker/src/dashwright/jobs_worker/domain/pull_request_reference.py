@@ -72,6 +72,7 @@ class PullRequestReference:
         return ", ".join(f"{name} {value[:_MAX_QUOTED_CHARACTERS]!r}" for name, value in fields if value)
 
     def _mismatches(self, pull_request: PullRequest) -> Iterator[str]:
+        """Yield a description of each member of the reference that the pull request does not match."""
         if self.ref and not _matches_ref(self.ref, pull_request):
             yield f"its branch is {pull_request.head!r}, at {pull_request.head_commit}, not {self.ref[:_MAX_QUOTED_CHARACTERS]!r} (pr.ref)"
         if self.commit and not _matches_newest_commit(self.commit, pull_request):

@@ -16,6 +16,8 @@ from dashwright.common.yaml import read_documents
 from dashwright.jobs_worker.domain.file_forms import is_resource, looks_like_dashboard, unwrap_dashboard
 
 _GROUP_SUFFIX: Final = ".grafana.app"
+_MAX_TYPE_CHARACTERS: Final = 200
+"""Limit on the characters of the kind and version of another program that a message quotes."""
 
 _TOKENS: Final = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)', re.DOTALL)
 """Strings and comments of JSON with comments. Each character is matched once, even if a string or comment is never closed."""
@@ -53,9 +55,9 @@ def check_content(tree: Any) -> None:
     elif (_group(tree), tree.get("kind")) == (FOLDER.group, FOLDER.kind):
         raise NoResource(_FOLDER_REMARK, _FOLDER_REMARK)
     elif _is_of_another_kind(tree):
-        description = f"{tree.get('kind', 'an object')} of {tree.get('apiVersion', 'no apiVersion')}"
+        actual_type = f"{tree.get('kind', 'an object')} of {tree.get('apiVersion', 'no apiVersion')}"[:_MAX_TYPE_CHARACTERS]
         is_known_group = _group(tree).endswith(_GROUP_SUFFIX)
-        raise NoResource(f"{description:.200} is not synced", f"{description:.200} is not synced: it is ignored" if is_known_group else "")
+        raise NoResource(f"{actual_type} is not synced", f"{actual_type} is not synced: it is ignored" if is_known_group else "")
 
 
 def check_unreadable(path: str, text: str, fault: Invalid) -> None:

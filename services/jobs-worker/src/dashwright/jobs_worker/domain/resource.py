@@ -142,6 +142,7 @@ class ResourceReader:
         return self._admit(kind, version, name, spec, labels, annotations)
 
     def _generated_name(self, path: str, field: str) -> str:
+        """Return the name of an object by the path of its file. Raises Invalid, with the missing ``field``, if a name is needed."""
         if self.needs_names:
             raise Invalid(f"{field} is missing: each document of a file with several documents needs a name")
         return object_name(self.repository, path)

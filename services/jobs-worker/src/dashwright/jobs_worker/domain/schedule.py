@@ -56,5 +56,6 @@ def next_step(
 
 
 def _is_due(timing: RepositoryTiming, last_sync: int, now_milliseconds: int) -> bool:
+    """Return whether the interval between syncs has passed. An interval of 0 disables syncs by time."""
     interval = timing.interval_seconds * 1000
     return interval > 0 and now_milliseconds - last_sync >= interval

@@ -102,6 +102,7 @@ class Hooks:
         await asyncio.gather(*(self._remove_one(removal) for removal in removals))
 
     async def _refresh_one(self, claim: HookClaim, public_url: str) -> None:
+        """Create or change the webhook of one repository, and record a failure."""
         try:
             await self._ensure_hook(
                 claim, f"{public_url}/apis/{REPOSITORY.api_version()}/namespaces/{claim.namespace}/repositories/{claim.name}/webhook"
@@ -187,6 +188,7 @@ class Hooks:
                 await hooks.record_hook(connection, claim.uid, created_hook_id, claim.spec.remote, check_after=_CHECK_INTERVAL)
 
     async def _remove_one(self, removal: HookRemoval) -> None:
+        """Remove one webhook. A failed removal is repeated later, unless it has been due for a day."""
         # The repository may be deleted. Of its spec, the host needs only the address and token with which the webhook was created.
         sync = SyncOptions(target=SyncTarget.FOLDER)
         spec = RepositorySpec(title="", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=removal.config)

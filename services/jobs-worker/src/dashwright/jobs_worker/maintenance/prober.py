@@ -66,6 +66,7 @@ class Prober:
             await self._record_result(namespace, name, error)
 
     async def _record_result(self, namespace: str, name: str, error: DashwrightError | None) -> HealthStatus:
+        """Write whether a repository could be read into its status, announce a change, and return the health."""
         now, reason = self._clock.milliseconds(), None if error is None else error.message
         changes: list[tuple[StoredObject, Sequence[Announcement]]] = []
 

@@ -152,6 +152,7 @@ class Scheduler:
         task.add_done_callback(lambda _: self._running_steps.pop(repository.uid, None))
 
     def _last_activity(self, repository: ListedRepository) -> int:
+        """Return the time of the last sync or step of a repository, in Unix milliseconds; 0 without any."""
         return max(repository.timing.sync_finished, self._last_step_at.get(repository.uid, 0))
 
     def _next_step(self, repository: ListedRepository, now: int) -> NextStep:
@@ -209,6 +210,7 @@ class Scheduler:
             await resources.update_status(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
 
     async def _run_step(self, repository: ScheduledRepository, step: NextStep) -> None:
+        """Probe a repository, submit a sync, or check the host for a new commit. A local directory has no commits to check."""
         if step is NextStep.PROBE:
             was_healthy = repository.status.health.healthy or repository.status.health.checked is None
             health = await self._prober.probe(repository.namespace, repository.name)
@@ -278,6 +280,7 @@ class Scheduler:
         return True
 
     async def _submit(self, repository: ScheduledRepository, *, incremental: bool) -> None:
+        """Submit a sync, unless too many jobs of the organization are waiting."""
         spec = JobSpec(action=Action.SYNC, repository=repository.name, sync=SyncJobOptions(incremental=incremental))
         job = new_job(repository.namespace, spec, uid=repository.uid, repository_type=repository.spec.type, now=self._clock.now())
         try:

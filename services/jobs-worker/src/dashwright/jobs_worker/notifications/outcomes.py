@@ -98,6 +98,7 @@ async def _write_status(connection: Connection, namespace: str, name: str, outco
 
 
 def _status_of(outcome: AttemptOutcome, previous: NotificationStatus | None) -> NotificationStatus:
+    """Return the status of a receiver after an attempt. After a failure, it still has the time of the last delivery."""
     delivered = None if previous is None else previous.delivered
     return NotificationStatus(
         name=outcome.target,

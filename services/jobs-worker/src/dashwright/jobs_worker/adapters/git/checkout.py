@@ -21,7 +21,7 @@ from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit
 from dashwright.jobs_worker.adapters.git.read_ahead import BlobsAhead
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_size
-from dashwright.jobs_worker.domain.objects import Difference, Entry, File, LastChange
+from dashwright.jobs_worker.domain.objects import SHORT_HASH_DIGITS, Difference, Entry, File, LastChange
 
 MAX_ENTRIES: Final = 50_000
 """Default limit on files and directories together."""
@@ -205,8 +205,9 @@ class GitCheckout:
             raise mark_damaged(self._mirror_path, KeyError(self._commit))
         tree = objects.tree_of(repository, commit, self._directory)
         if self._must_exist and self._directory and tree.id == objects.EMPTY_TREE:
+            short_hash = self._commit[:SHORT_HASH_DIGITS]
             raise Conflict(
-                f"there is no directory {self._directory!r} at commit {self._commit[:10]}, so the stored objects of this repository are "
+                f"there is no directory {self._directory!r} at commit {short_hash}, so the stored objects of this repository are "
                 "kept; correct spec.githost.path, or restore the directory, with a .keep in it if nothing is to be stored"
             )
         return tree
@@ -226,6 +227,7 @@ def _walk(repository: pygit2.Repository, tree: pygit2.Tree, parent_path: str = "
 
 
 def _is_entered(directory: str) -> bool:
+    """Return whether the content of a directory is read."""
     return not paths.is_hidden(directory) and directory.count("/") < paths.MAX_WALK_DEPTH
 
 
@@ -257,6 +259,7 @@ def _differing_paths(
             objects.check_object_size(repository, tree.id)
     old_items, new_items = ({item.raw_name or b"": item for item in tree or ()} for tree in (before, after))
     for name in old_items.keys() | new_items.keys():
+        # The lists below have two values, for the old and the new tree.
         items = [old_items.get(name), new_items.get(name)]
         modes = [0 if item is None else int(item.filemode or 0) for item in items]
         if items[0] is not None and items[1] is not None and items[0].id == items[1].id and modes[0] == modes[1]:

@@ -265,6 +265,7 @@ class OutgoingObjects:
         return builder.write() if len(builder) else None
 
     def _update_directory(self, builder: pygit2.TreeBuilder, name: str, writes: Sequence[_TreeWrite], parent_path: str) -> None:
+        """Write files below a directory, which is deleted if it becomes empty. Raises BadRequest if a file is in its place."""
         existing_entry: pygit2.Object | None = builder.get(name)
         if existing_entry is not None and not isinstance(existing_entry, pygit2.Tree):
             raise BadRequest(f"{parent_path}{name} is a file: nothing can be put below it")
@@ -276,6 +277,7 @@ class OutgoingObjects:
 
 
 def _insert_blob(builder: pygit2.TreeBuilder, name: str, blob: pygit2.Oid, parent_path: str) -> None:
+    """Write a file, which keeps the mode of an existing one. Raises BadRequest if something else is in its place."""
     existing_entry: pygit2.Object | None = builder.get(name)
     if isinstance(existing_entry, pygit2.Tree):
         raise BadRequest(f"{parent_path}{name} is a directory: no file can be put in its place")
@@ -285,6 +287,7 @@ def _insert_blob(builder: pygit2.TreeBuilder, name: str, blob: pygit2.Oid, paren
 
 
 def _remove_files(builder: pygit2.TreeBuilder, names: Iterable[str], parent_path: str) -> None:
+    """Delete files. Raises NotFound for a missing one."""
     for name in names:
         existing_entry: pygit2.Object | None = builder.get(name)
         if existing_entry is None or isinstance(existing_entry, pygit2.Tree):

@@ -53,6 +53,7 @@ def _touching(repository: pygit2.Repository, commits: Iterator[pygit2.Commit], p
 
 
 def _touches(repository: pygit2.Repository, commit: pygit2.Commit, path: str) -> bool:
+    """Return whether a commit differs at a path from all of its parents; the first commit, whether it has the path."""
     object_id = _object_id_at(repository, commit.id, path)
     if not commit.parent_ids:
         return object_id is not None

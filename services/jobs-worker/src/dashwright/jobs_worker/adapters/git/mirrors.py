@@ -182,6 +182,7 @@ class Mirrors:
             raise NotFound(f"the git host has no commits of pull request {number}") from error
 
     async def _fetch_reference(self, mirror_path: Path, remote: Remote, source: str, *, reference_key: str) -> "Commit":
+        """Fetch a reference of the host into the reference of the mirror for ``reference_key``, and return its commit."""
         target = mirror_references.reference_name(reference_key)
         await self._fetch_into(mirror_path, remote, f"+{source}:{target}")
         return Commit(mirror_path, await asyncio.to_thread(mirror_references.commit_at, mirror_path, target))
@@ -295,6 +296,7 @@ def _unwritable_error(reason: str) -> SourceFailed:
 
 
 def _mirror_name(uid: str) -> str:
+    """Return the name of the directory of a repository's mirror: a digest, which is a valid name for any uid."""
     return hashlib.sha256(uid.encode()).hexdigest()[:40]
 
 
@@ -321,6 +323,7 @@ async def _collect_garbage(mirror_path: Path) -> None:
 
 
 def _size(mirror_path: Path) -> int:
+    """Return the bytes of all files in a mirror. Files that git deletes meanwhile are not counted."""
     total = 0
     for directory, _, names in os.walk(mirror_path):
         for name in names:

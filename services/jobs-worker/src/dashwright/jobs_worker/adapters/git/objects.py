@@ -11,6 +11,7 @@ import pygit2
 from pygit2.enums import FileMode, ObjectType
 
 from dashwright.common.errors import BadRequest, TooLarge
+from dashwright.jobs_worker.domain.objects import SHORT_HASH_DIGITS
 
 MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024
 """Limit on the unpacked bytes of a commit or of a tree, which is one directory's list of names."""
@@ -57,7 +58,8 @@ def tree_of(repository: pygit2.Repository, commit: pygit2.Commit, directory: str
             return repository[EMPTY_TREE].peel(pygit2.Tree)
         if not isinstance(entry, pygit2.Tree):
             advice = _ADVICE.get(FileMode(entry.filemode), "which is a file: give the path of a directory")
-            raise BadRequest(f"spec.githost.path: {directory!r} contains {name!r} at commit {str(commit.id)[:10]}, {advice}")
+            short_hash = str(commit.id)[:SHORT_HASH_DIGITS]
+            raise BadRequest(f"spec.githost.path: {directory!r} contains {name!r} at commit {short_hash}, {advice}")
         git_object = entry
     return git_object.peel(pygit2.Tree)
 
@@ -81,6 +83,7 @@ def entry_of(repository: pygit2.Repository, tree: pygit2.Object | None, name: st
 
 
 def _sort_key(entry: pygit2.Object) -> bytes:
+    """Return the name by which git sorts an entry of a tree."""
     return (entry.raw_name or b"") + (b"/" if entry.filemode == FileMode.TREE else b"")
 
 

@@ -160,6 +160,7 @@ class HostClient:
 
 
 def _json(body: bytes, url: URL) -> Any:
+    """Return the parsed body of a response; None without a body. Raises NotJson."""
     if not body:
         return None
     try:

@@ -19,6 +19,8 @@ _IGNORED_KEYS: Final = ("verbose", "autofix")
 """Keys that dashboard-linter reads in the file and this linter ignores."""
 
 _MAX_REPORTED_KEYS: Final = 5
+_MAX_KEY_CHARACTERS: Final = 60
+"""Limit on the characters of an unknown key in a message."""
 
 
 class WaivedPlace(ApiModel):
@@ -84,7 +86,7 @@ def read_config(body: bytes) -> tuple[Config, list[str]]:
     unknown_keys = [key for key in tree or () if key not in (*_KEYS, *_IGNORED_KEYS)]
     known_keys = f"{', '.join(_KEYS)} (and {', '.join(_IGNORED_KEYS)}, without effect)"
     return config, [
-        f"{CONFIG_FILE}: the key {key!r:.60} is unknown and has no effect; there are {known_keys}"
+        f"{CONFIG_FILE}: the key {repr(key)[:_MAX_KEY_CHARACTERS]} is unknown and has no effect; there are {known_keys}"
         for key in unknown_keys[:_MAX_REPORTED_KEYS]
     ]
 
