@@ -24,6 +24,7 @@ class FixedClock(Clock):
     """A clock that always shows NOW."""
 
     def seconds(self) -> float:
+        """Return the time NOW in Unix seconds."""
         return NOW.timestamp()
 
 

@@ -102,6 +102,7 @@ class ChangingTree(MemoryCheckout):
         self._repository = repository
 
     async def entries(self) -> Sequence[Entry]:
+        """List the present files, and let the other writer change them afterwards."""
         entries_of_tree = await super().entries()
         if self.times > 0:
             self.times -= 1
@@ -122,9 +123,11 @@ class GrownCommit(MemoryCheckout):
         self.growth = growth
 
     async def entries(self) -> Sequence[Entry]:
+        """Fail, as for a repository with too many files."""
         raise TooLarge("too many files")
 
     async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
+        """Return a difference without changed paths, which only reports the growth."""
         return Difference(frozenset(), [], self.growth, since)
 
 
@@ -132,9 +135,11 @@ class NoCommits:
     """The synced commits of a repository that was never synced."""
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
+        """Fail: the commit was never synced."""
         raise NotFound(commit)
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
+        """Do nothing."""
         return
 
 

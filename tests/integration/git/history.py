@@ -47,10 +47,12 @@ class History:
         return ", ".join(edit.__name__ for edit in edits)
 
     def add(self) -> None:
+        """Add a file with a new dashboard."""
         path = self._path()
         self._write(path, self._body(self._name(), path))
 
     def change(self) -> None:
+        """Change the content of a file that keeps its name."""
         if path := self._random_dashboard():
             self._write(path, self._body(self._name_in(path) or self._name(), path))
 
@@ -62,11 +64,13 @@ class History:
             self._write(directory + self._file_name(path), body)
 
     def move(self) -> None:
+        """Move a file to another directory."""
         if path := self._random_dashboard():
             body = self.files.pop(path)
             self._write(self._random.choice(_DIRECTORIES) + path.rpartition("/")[2], body)
 
     def move_directory(self) -> None:
+        """Move a directory, also into an existing one or below itself."""
         directories = sorted({path[: path.rindex("/") + 1] for path in self.files if "/" in path})
         if not directories:
             return
@@ -78,15 +82,18 @@ class History:
             self._write((new + path.removeprefix(old))[-200:], body)
 
     def remove(self) -> None:
+        """Remove a file."""
         if path := self._random_dashboard():
             del self.files[path]
 
     def remove_directory(self) -> None:
+        """Remove a top directory with all of its files."""
         if (path := self._random_dashboard()) and "/" in path:
             removed_prefix = path.partition("/")[0] + "/"
             self.files = {path: body for path, body in self.files.items() if not path.startswith(removed_prefix)}
 
     def damage(self) -> None:
+        """Replace a file by a broken one."""
         if path := self._random_dashboard():
             self._write(path, self._random.choice(_BROKEN))
 
@@ -120,6 +127,7 @@ class History:
         self._write(f"empty-{self._next()}/why.md", b"")
 
     def add_file_of_another_tool(self) -> None:
+        """Add a file that a sync must ignore."""
         name = self._random.choice(["README.md", ".hidden.json", "logo.png", "Makefile"])
         self._write(self._random.choice(_DIRECTORIES) + name, b"other")
 
@@ -130,7 +138,7 @@ class History:
             self._write(f"{path}/inside.{path.rpartition('.')[2]}", body)
 
     def do_nothing(self) -> None:
-        pass
+        """Make a revision without this edit."""
 
     def _write(self, path: str, body: bytes) -> None:
         """Write a file, and remove a file or directory at its path first."""
@@ -150,6 +158,8 @@ class History:
         return json.dumps(dashboard, indent=self._random.choice([None, 2]), ensure_ascii=self._random.random() < 0.5).encode()
 
     def _dashboard(self, name: str) -> dict[str, Any]:
+        """Return a classic dashboard with a variable and up to five panels."""
+
         def panel(number: int) -> dict[str, Any]:
             query = f'sum by (pod) (rate({name.replace("-", "_")}_total{{job=~"$job"}}[5m])) / {self._random.random()}'
             grid = {"x": number % 2 * 12, "y": number // 2 * 8, "w": 12, "h": 8}
@@ -160,6 +170,7 @@ class History:
         return {**spec, "panels": [panel(number) for number in range(self._random.randrange(1, 6))], "version": self._random.randrange(99)}
 
     def _words(self) -> str:
+        """Return two words and a number that no other text has."""
         return " ".join(self._random.choices(_WORDS, k=2)) + f" {self._next()}"
 
     def _name(self) -> str:
@@ -172,6 +183,7 @@ class History:
         return self._random.choice(_DIRECTORIES) + self._file_name(f".{suffix}")
 
     def _file_name(self, suffix_or_path: str) -> str:
+        """Return a new file name with the suffix of another file."""
         return f"board {self._next()}.{suffix_or_path.rpartition('.')[2]}"
 
     def _random_dashboard(self) -> str:
@@ -180,6 +192,7 @@ class History:
         return self._random.choice(dashboards) if dashboards else ""
 
     def _dashboard_paths(self) -> list[str]:
+        """Return the paths of visible files that may contain a dashboard."""
         return sorted(path for path in self.files if path.endswith(_SUFFIXES) and "/." not in f"/{path}")
 
     def _name_in(self, path: str) -> str | None:
@@ -190,10 +203,12 @@ class History:
         return str(tree.get("metadata", {}).get("name") or tree.get("spec", tree).get("uid") or "")
 
     def _next(self) -> int:
+        """Return a new number."""
         self._last_number += 1
         return self._last_number
 
     def _commit(self, files: Files, parents: Sequence[pygit2.Oid]) -> pygit2.Oid:
+        """Make a commit of the files, and of files outside the directory."""
         index = pygit2.Index()
         complete = self._files_outside() | {f"{self._directory}/{path}": body for path, body in files.items()} if self._directory else files
         for path, body in complete.items():
@@ -215,6 +230,7 @@ class History:
 
 
 def as_yaml(tree: Any) -> bytes:
+    """Return a tree as YAML."""
     return str(yaml.safe_dump(tree, allow_unicode=True)).encode()
 
 

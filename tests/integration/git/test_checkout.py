@@ -26,6 +26,7 @@ ReadCheckout = Callable[..., Awaitable[GitCheckout]]
 
 @pytest.fixture
 def work_tree(server: GitServer) -> WorkTree:
+    """Create the empty repository ``r.git``."""
     return server.create_repository("r.git")
 
 

@@ -25,6 +25,7 @@ Write = Callable[..., Awaitable[Commit]]
 
 @pytest.fixture
 def work_tree(server: GitServer) -> WorkTree:
+    """Create the empty repository ``r.git``."""
     return server.create_repository("r.git")
 
 

@@ -27,9 +27,11 @@ class CountingBudget:
     charged: int = 0
 
     async def charge(self, host: str, namespace: str, requests: int) -> None:
+        """Count the requests."""
         self.charged += requests
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
+        """Fail: no host requests a pause in these tests."""
         raise NotImplementedError
 
 

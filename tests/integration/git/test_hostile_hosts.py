@@ -86,6 +86,7 @@ async def test_a_truncated_first_fetch_leaves_no_mirror(server: GitServer, mirro
 
 @pytest.fixture
 async def ssh_server(tmp_path: Path) -> AsyncIterator[ssh.SshServer]:
+    """Run a git host with SSH."""
     async with ssh.serving(tmp_path / "ssh") as server:
         yield server
 

@@ -19,6 +19,7 @@ ODD_PATH = "deep/ü (1)\n'&.json"
 
 @pytest.fixture
 def work_tree(server: GitServer) -> WorkTree:
+    """Create the empty repository ``r.git``."""
     return server.create_repository("r.git")
 
 

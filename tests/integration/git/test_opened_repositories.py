@@ -28,6 +28,7 @@ CIPHER = SecretCipher.from_keys("of tests only")
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
+    """Issue the certificate of the server."""
     return certificates.issue_certificate(tmp_path_factory.mktemp("tls"))
 
 
@@ -58,6 +59,7 @@ def local_repository(path: str = "team") -> Repository:
 
 
 def _spec(type_: str, block: dict[str, Any]) -> RepositorySpec:
+    """Return the spec of a repository, with the block of its type."""
     sync = {"enabled": True, "target": "folder"}
     return RepositorySpec.model_validate({"title": "T", "type": type_, "workflows": [], "sync": sync, type_: block})
 

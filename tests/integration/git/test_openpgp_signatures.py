@@ -46,11 +46,13 @@ signed
 
 @pytest.fixture(scope="module")
 def anna() -> Tsk:
+    """Generate the key of a person whom the repository trusts."""
     return Tsk.generate("Anna <anna@example.org>")
 
 
 @pytest.fixture(scope="module")
 def mallory() -> Tsk:
+    """Generate the key of another person."""
     return Tsk.generate("Mallory <mallory@example.org>")
 
 

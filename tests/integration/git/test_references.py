@@ -20,6 +20,7 @@ RESULT = "application/x-git-upload-pack-result"
 
 @pytest.fixture
 async def references() -> AsyncIterator[ReferenceReader]:
+    """Provide a reader without remembered pauses."""
     reader = ReferenceReader()
     yield reader
     await reader.close()
@@ -88,14 +89,17 @@ def _respond_with_body(body: bytes, content_type: str = RESULT) -> Fault:
 
 
 def _is_from_git(request: web.Request) -> bool:
+    """Return whether the git program sent a request."""
     return request.headers.get("User-Agent", "").startswith("git/")
 
 
 async def _redirect(request: web.Request) -> web.StreamResponse | None:
+    """Redirect polls to another address."""
     return None if _is_from_git(request) else web.Response(status=302, headers={"Location": "http://127.0.0.1:1/stolen"})
 
 
 async def _close_connection(request: web.Request) -> web.StreamResponse | None:
+    """Close the connections of polls."""
     if not _is_from_git(request) and request.transport is not None:
         request.transport.close()
     return None

@@ -34,6 +34,8 @@ SPEC = '{"title":"Team","workflows":[],"type":"local","local":{"path":"p"},"sync
 
 
 class NoReporter:
+    """A reporter that ignores progress."""
+
     async def report(self, progress: JobProgress) -> None:
         """Ignore progress."""
 
@@ -46,6 +48,7 @@ class SyncedRepository:
         self._namespace = namespace
 
     async def create_repository(self) -> None:
+        """Store the repository."""
         created = resources.Write(REPOSITORY, "team", SPEC, "v0alpha1", extract=Extract("Team"))
         async with self._database.transaction() as connection:
             await resources.create(
@@ -78,6 +81,7 @@ class SyncedRepository:
         return {f"{row['resource']}/{row['name']}": {**row, "spec": json.loads(row["spec"])} for row in rows}
 
     def _object_store(self, repository: Repository, edition: int) -> DatabaseObjectStore:
+        """Return the store of the objects for one sync."""
         return DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=repository, edition=edition)
 
 

@@ -34,6 +34,7 @@ def keys(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checkouts(tmp_path: Path) -> RepositoryCheckouts:
+    """Return the checkouts of a worker with its mirrors in a folder of the test."""
     settings = load(data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8")
     return RepositoryCheckouts(settings, CIPHER)
 

@@ -174,6 +174,7 @@ class _ThreeAddresses(HostResolver):
     """A resolver that returns two addresses at which nothing responds before the address of the host."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
+        """Return the two silent addresses, and then the one of the host."""
         (address,) = await super().resolve(host, port, encrypted=encrypted)
         return [address + 2, address + 1, address]
 

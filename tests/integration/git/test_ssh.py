@@ -287,6 +287,7 @@ class _TwoAddressResolver(HostResolver):
     """A resolver that returns an address at which nothing listens before the address of the host."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
+        """Return the silent address, and then the one of the host."""
         (address,) = await super().resolve(host, port, encrypted=encrypted)
         return [address + 1, address]
 

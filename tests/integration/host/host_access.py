@@ -35,6 +35,7 @@ class HostAccess:
 
     @property
     def repository(self) -> Repository:
+        """The repository with its token."""
         githost = GitHostRepositoryConfig(url=self.url, branch="main", encrypted_token=self.sealed_token)
         sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
         spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)

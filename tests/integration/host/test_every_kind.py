@@ -37,6 +37,7 @@ async def access(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
 
 
 def kind_of(access: HostAccess) -> str:
+    """Return the name of the kind of the host."""
     return next(name for name, kind in KINDS.items() if type(access.server) is kind)
 
 

@@ -29,11 +29,13 @@ class CountingBudget:
         self._is_used_up = is_used_up
 
     async def charge(self, host: str, namespace: str, requests: int) -> None:
+        """Record the organization and host of each request. Raises TooManyRequests if the budget is used up."""
         if self._is_used_up:
             raise TooManyRequests("used up", retry_after=9)
         self.charges += [(namespace, host)] * requests
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
+        """Record the requested delay."""
         self.requested_delays.append(retry_after)
         return TooManyRequests("paused", retry_after=retry_after)
 

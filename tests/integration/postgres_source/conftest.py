@@ -62,13 +62,13 @@ class Warehouse:
 
     @property
     def address(self) -> str:
-        """Return host and port of the server."""
+        """The host and port of the server."""
         parts = urlsplit(self.owner_url)
         return f"{parts.hostname}:{parts.port or 5432}"
 
     @property
     def record(self) -> SourceRecord:
-        """Return the data source that reads the database without encryption."""
+        """The data source that reads the database, without encryption."""
         options = {"sslmode": "disable", "database": self.database}
         secrets = {"password": PASSWORD}
         return SourceRecord(1, 1, "w", "Warehouse", TYPES[0], url=self.address, user=self.reader, json_data=options, secrets=secrets)

@@ -53,6 +53,7 @@ class Authority:
         return KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), key_pem.decode())
 
     def _sign(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> x509.Certificate:
+        """Return a certificate for a name and its key, valid from yesterday to tomorrow."""
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key.public_key())
         builder = builder.serial_number(x509.random_serial_number()).add_extension(extension, critical=True)

@@ -11,6 +11,7 @@ from dashwright.common.models.provisioning import State
 def file_result(
     effect: Effect = Effect.CREATE, path: str = "a.json", error: str = "", name: str = "", resource: str = "dashboards"
 ) -> Result:
+    """Return the result of a sync for one file."""
     return Result(effect, "dashboard.grafana.app", resource, path, name, error)
 
 

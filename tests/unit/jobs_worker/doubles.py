@@ -60,18 +60,24 @@ class MemoryCheckout:
 
     @property
     def commit(self) -> str:
+        """An empty string, as for a local directory."""
         return ""
 
     async def entries(self) -> Sequence[Entry]:
+        """Return the entries of all files, without those of the directories above them."""
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
 
     async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
+        """Return the entries of the existing files among ``paths``."""
         return [Entry(path, _checksum(self.files[path]), len(self.files[path])) for path in paths if path in self.files]
 
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
+        """Return None: the earlier files are not known."""
         return None
 
     def open_reader(self) -> Callable[[str], File]:
+        """Return a function that reads a file by path, and records the path."""
+
         def read(path: str) -> File:
             self.reads.append(path)
             if path not in self.files:
@@ -82,6 +88,7 @@ class MemoryCheckout:
 
     @asynccontextmanager
     async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str, str], File]]:
+        """Yield a function that reads a file by path; the checksum is ignored."""
         read = self.open_reader()
         yield lambda path, _: read(path)
 
@@ -99,13 +106,16 @@ class Revision(MemoryCheckout):
 
     @property
     def commit(self) -> str:
+        """The number of the commit."""
         return str(self.number)
 
     async def entries(self) -> Sequence[Entry]:
+        """Return the entries of all files and directories."""
         entry_paths = {path for file in self.files for path in _directories_and_file(file)}
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in entry_paths]
 
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
+        """Return the difference from the previous commit; None for any other commit."""
         if since != str(self.number - 1):
             return None
         differing = {path for path in self.files.keys() | self.before.keys() if self.files.get(path) != self.before.get(path)}
@@ -123,6 +133,7 @@ def _directories_and_file(file: str) -> Iterator[str]:
 
 
 def _checksum(body: bytes) -> str:
+    """Return the checksum of a file in a local directory."""
     return hashlib.sha1(body).hexdigest()
 
 
@@ -145,26 +156,33 @@ class Store:
     max_created: int = 1000
 
     async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
+        """Return the objects that the repository manages."""
         return [_managed(write) for write in self.objects.values() if write.annotations.get(MANAGER_ID) == repository]
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
+        """Return the objects of the repository at one of the paths, or with one of the keys."""
         clean_paths = {path.rstrip("/") for path in paths}
         owned = await self.managed(namespace, repository)
         return [item for item in owned if (item.path and item.path in clean_paths) or item.key in keys]
 
     async def managers(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Manager]:
+        """Return the managers of the existing objects among ``keys``."""
         return {key: _manager(self.objects[key]) for key in keys if key in self.objects}
 
     async def quarantined(self) -> Sequence[QuarantinedFile]:
+        """Return the files in quarantine."""
         return list(self.quarantine.values())
 
     async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
+        """Return the existing objects among ``keys``."""
         return {key: document(self.objects[key]) for key in keys if key in self.objects}
 
     async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
+        """Return a refusal if more dashboards are created than the quota allows."""
         return "too many" if created > self.max_created else ""
 
     async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
+        """Make all changes, after a check of each one, or raise ``failure``."""
         after, applied = dict(self.objects), []
         async for change in changes:
             applied.append(change)
@@ -182,6 +200,7 @@ class Store:
         await self.store_snapshot(snapshot)
 
     async def store_snapshot(self, snapshot: Snapshot) -> None:
+        """Store the commit, and replace the quarantine of the examined paths."""
         assert snapshot.base_commit in (None, self.commit)
         self.commit = snapshot.commit
         unexamined = {
@@ -207,6 +226,7 @@ class Store:
 
     @staticmethod
     def _path(write: Write) -> str:
+        """Return the path that an object comes from."""
         return write.annotations.get(SOURCE_PATH, "")
 
 
@@ -216,12 +236,14 @@ def document(write: Write) -> Document:
 
 
 def _managed(write: Write) -> ManagedObject:
+    """Return an object in the form in which a store lists it."""
     annotations = write.annotations
     path, checksum = annotations.get(SOURCE_PATH, ""), annotations.get(SOURCE_CHECKSUM, "")
     return ManagedObject(write.key, path, checksum, annotations.get(FOLDER_KEY, ""), write.extract.title)
 
 
 def _manager(write: Write) -> Manager:
+    """Return the manager that the annotations of an object name."""
     annotations = write.annotations
     return Manager(
         annotations.get(MANAGED_BY, ""),
@@ -238,6 +260,7 @@ class Messages:
         self.percents: list[float] = []
 
     async def report(self, progress: JobProgress) -> None:
+        """Record the message, if it is new, and the percentage."""
         if not self.texts or self.texts[-1] != progress.message:
             self.texts.append(progress.message)
         self.percents.append(progress.percent)

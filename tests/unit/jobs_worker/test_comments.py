@@ -20,6 +20,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def update_report(
     path: str, comparison: Comparison | None = None, *, title: str = "A title", pictures: Pictures | None = None
 ) -> FileReport:
+    """Return the report of a changed file, with links to the stored dashboard and to the preview."""
     return FileReport(
         path,
         PlannedAction.UPDATE,
@@ -32,10 +33,12 @@ def update_report(
 
 
 def report(*files: FileReport, skipped: int = 0, problems: tuple[str, ...] = ()) -> Report:
+    """Return the report of a pull request."""
     return Report("The team", COMMIT, files, skipped, problems)
 
 
 def comment_lines(report: Report) -> list[str]:
+    """Return the lines of the comment."""
     return comment_text(report).splitlines()
 
 

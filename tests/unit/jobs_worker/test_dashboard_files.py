@@ -24,10 +24,12 @@ DASHBOARD_RESOURCE = """{
 
 
 def read_dashboard_file(body: str | bytes, path: str = "a/b.json") -> Resource:
+    """Return the resource in a file of the repository ``team-repo``."""
     return READER.read(path, body.encode() if isinstance(body, str) else body)
 
 
 def resource_text(version: str = "v1beta1", metadata: str = '{"name": "n"}', spec: str = '{"title": "T"}', kind: str = "Dashboard") -> str:
+    """Return the text of a file with a resource."""
     return f'{{"apiVersion": "dashboard.grafana.app/{version}", "kind": "{kind}", "metadata": {metadata}, "spec": {spec}}}'
 
 

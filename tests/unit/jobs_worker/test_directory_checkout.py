@@ -28,6 +28,7 @@ def permitted(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def root(permitted: Path) -> Path:
+    """Return the folder of the repository."""
     return permitted / "repo"
 
 
@@ -99,6 +100,7 @@ def open_descriptors() -> int:
 
 
 def replace_by_link(folder: Path, target: Path) -> None:
+    """Replace an empty folder by a symbolic link."""
     folder.rmdir()
     folder.symlink_to(target)
 

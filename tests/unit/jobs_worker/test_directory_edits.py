@@ -46,6 +46,7 @@ def content_of(root: Path) -> dict[str, str]:
 
 @pytest.fixture
 def remove_root(root: Path) -> None:
+    """Delete the directory of the repository."""
     root.rmdir()
 
 
@@ -55,6 +56,7 @@ def tree(root: Path) -> list[Path]:
 
 
 def checksum(body: str) -> str:
+    """Return the checksum of a file with this content."""
     return hashlib.sha1(body.encode(), usedforsecurity=False).hexdigest()
 
 

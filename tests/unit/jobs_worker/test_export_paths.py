@@ -18,6 +18,7 @@ TITLES = st.one_of(
 
 
 def folder(name: str, title: str, parent: str = "") -> ExportItem:
+    """Return a folder to export, in the folder ``parent``."""
     return ExportItem(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
 
 
@@ -25,6 +26,7 @@ fault_of_path = partial(path_fault, max_folder_depth=8)
 
 
 def dashboard(name: str, title: str, parent: str = "") -> ExportItem:
+    """Return a dashboard to export, in the folder ``parent``."""
     return ExportItem(Key(DASHBOARD.group, DASHBOARD.plural, name), name, 1, title, parent)
 
 

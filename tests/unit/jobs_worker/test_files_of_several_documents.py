@@ -28,6 +28,7 @@ def resource_text(name: str, title: str = "T", version: str = "v1beta1") -> str:
 
 
 def join_documents(*documents: str) -> bytes:
+    """Return a file with several documents."""
     return "---\n".join(documents).encode()
 
 

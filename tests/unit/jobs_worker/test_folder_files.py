@@ -42,10 +42,12 @@ def folders(store: Store) -> dict[str, tuple[str, str]]:
 
 
 def folders_of_dashboards(store: Store) -> dict[str, str]:
+    """Return the name of each dashboard's folder, by the path of the dashboard."""
     return {path: write.folder for path, write in store.dashboards().items()}
 
 
 def warnings(progress: JobProgress) -> list[str]:
+    """Return all warnings of a sync."""
     return [warning for entry in progress.summary() for warning in entry.warnings or []]
 
 

@@ -14,6 +14,7 @@ _Json = dict[str, Any]
 
 
 def _element(number: int, kind: str = "Panel") -> _Json:
+    """Return an element of a dashboard, by default a panel without queries."""
     fields: _Json = {"options": {}, "fieldConfig": {"defaults": {}, "overrides": []}}
     spec = {
         "id": number,
@@ -27,6 +28,7 @@ def _element(number: int, kind: str = "Panel") -> _Json:
 
 
 def _grid(names: Iterable[str]) -> _Json:
+    """Return a layout that refers to elements by name."""
     position = {"x": 0, "y": 0, "width": 1, "height": 1}
     items = [{"kind": "GridLayoutItem", "spec": {**position, "element": {"kind": "ElementReference", "name": name}}} for name in names]
     return {"kind": "GridLayout", "spec": {"items": items}}
@@ -60,6 +62,7 @@ def _file(name: str, **spec: Any) -> bytes:
 
 
 def _text_variable(name: str) -> _Json:
+    """Return a variable whose value users enter as text."""
     spec = {"name": name, "hide": "dontHide", "skipUrlSync": False, "query": "", "current": {"text": "", "value": ""}}
     return {"kind": "TextVariable", "spec": spec}
 

@@ -14,19 +14,23 @@ VALID_EXPR = 'sum(rate(requests_total{job=~"$job", instance=~"$instance"}[$__rat
 
 
 def query_variable(name: str, /, **fields: Any) -> dict[str, Any]:
+    """Return a variable that satisfies all rules, except for ``fields``."""
     common = {"type": "query", "datasource": SOURCE, "multi": True, "allValue": ".+", "refresh": 2}
     return {"name": name, "label": name, **common, **fields}
 
 
 def query(expr: str = VALID_EXPR, ref_id: str = "A", **fields: Any) -> dict[str, Any]:
+    """Return a query of Prometheus, which by default satisfies all rules."""
     return {"refId": ref_id, "datasource": SOURCE, "expr": expr, **fields}
 
 
 def expression(ref_id: str, kind: str = "math", **fields: Any) -> dict[str, Any]:
+    """Return a query that is an expression over other queries."""
     return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **fields}
 
 
 def panel(*targets: Any, **fields: Any) -> dict[str, Any]:
+    """Return a panel that satisfies all rules, except for its queries and ``fields``."""
     return {
         "title": "Requests",
         "description": "How many come in",
@@ -67,6 +71,7 @@ def dashboard_with_elements(expr: str = VALID_EXPR, **viz: Any) -> dict[str, Any
 
 
 def messages_of(spec: dict[str, Any], rule: str) -> list[str]:
+    """Return the messages of one rule."""
     return [issue.message for issue in lint(spec) if issue.rule == rule]
 
 

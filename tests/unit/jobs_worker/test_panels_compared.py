@@ -11,6 +11,7 @@ from dashwright.common.json_documents import read_json
 
 
 def panel(number: int, **settings: Any) -> dict[str, Any]:
+    """Return a panel, whose id determines its title and position."""
     return {
         "id": number,
         "title": f"Panel {number}",
@@ -23,6 +24,7 @@ def panel(number: int, **settings: Any) -> dict[str, Any]:
 
 
 def dashboard(*panels: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    """Return a classic dashboard with these panels."""
     return {"title": "T", "panels": list(panels), **settings}
 
 

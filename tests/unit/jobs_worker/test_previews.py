@@ -35,6 +35,7 @@ MANAGER_ANNOTATIONS = {MANAGED_BY, MANAGER_ID, SOURCE_PATH, SOURCE_CHECKSUM}
 
 
 def key_of_change(item: PlannedChange) -> Key:
+    """Return the key of a changed object."""
     return Key(item.group, item.resource, item.name)
 
 

@@ -15,6 +15,7 @@ PAGE = "https://git.example/team/boards/pull/7"
 
 
 def pull_request(number: int = 7, head: str = "change", base: str = "main", commit: str = COMMIT) -> PullRequest:
+    """Return an open pull request."""
     url = f"https://git.example/team/boards/pull/{number}"
     return PullRequest(
         number,

@@ -31,6 +31,7 @@ MANAGED_BY_ANOTHER = {MANAGED_BY: "repo", MANAGER_ID: "others"}
 
 
 def resource_body(metadata: dict[str, object]) -> bytes:
+    """Return the content of a file with a dashboard as a resource with this metadata."""
     return orjson.dumps(
         {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard", "metadata": metadata, "spec": {"title": "N", "panels": []}}
     )
