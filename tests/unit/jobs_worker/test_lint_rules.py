@@ -230,6 +230,7 @@ def test_the_number_of_reported_issues_is_limited() -> None:
 
 @pytest.mark.parametrize("expr", ["{" * 20000, "(" * 20000, "rate(" * 20000 + "[" * 20000, '"' * 20001, "$" * 20000, "a[[" * 20000])
 def test_text_that_is_not_a_query_is_read_to_its_end(expr: str) -> None:
+    """Any text can be linted: the scanner neither fails nor runs endlessly."""
     lint(dashboard(panel(query(expr))))
 
 
@@ -240,4 +241,5 @@ def test_text_that_is_not_a_query_is_read_to_its_end(expr: str) -> None:
 )
 def test_linting_a_query_takes_linear_time(expr: str) -> None:
     """Any author of a pull request can have queries linted, so nested or unclosed strings are not scanned again from each position."""
+    # In quadratic time, this would exceed the time limit of tests.
     lint(dashboard(panel(query(expr))))
