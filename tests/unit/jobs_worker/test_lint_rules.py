@@ -241,5 +241,5 @@ def test_text_that_is_not_a_query_is_read_to_its_end(expr: str) -> None:
 )
 def test_linting_a_query_takes_linear_time(expr: str) -> None:
     """Any author of a pull request can have queries linted, so nested or unclosed strings are not scanned again from each position."""
-    # In quadratic time, this would exceed the time limit of tests.
+    # Scans in quadratic time would take hundreds of millions of steps.
     lint(dashboard(panel(query(expr))))
