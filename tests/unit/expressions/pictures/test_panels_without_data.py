@@ -16,10 +16,12 @@ from dashwright.expressions.pictures.plotter import Plotter
 from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.queries import QuerySettings
 
+#: A query without data.
 EMPTY = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "no_data_points"}
 
 
 def picture(format_: Literal["svg", "json"], **panel: Any) -> bytes:
+    """Return the picture of, or the report on, a panel without data."""
     request = PictureRequest(spec={"panels": [{"id": 1, "title": "T", "targets": [EMPTY], **panel}]}, format=format_, width=600)
     return asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30)).body
 
@@ -29,6 +31,7 @@ def picture(format_: Literal["svg", "json"], **panel: Any) -> bytes:
     [("stat", "drawn"), ("gauge", "drawn"), ("bargauge", "drawn"), ("timeseries", "noData"), ("table", "noData")],
 )
 def test_a_panel_without_data_shows_its_configured_text(panel_type: str, state: str) -> None:
+    """The text for no value replaces the message. Panels with single values count as drawn, because the text is their value."""
     panel = {"type": panel_type, "fieldConfig": {"defaults": {"noValue": "calm"}}}
     assert json.loads(picture("json", **panel))["panels"][0]["state"] == state
     texts = re.findall(r">([^<>]+)</text>", picture("svg", **panel).decode())
@@ -38,6 +41,7 @@ def test_a_panel_without_data_shows_its_configured_text(panel_type: str, state: 
 
 @pytest.mark.parametrize("panel_type", ["stat", "timeseries"])
 def test_a_panel_without_data_and_text_shows_no_data(panel_type: str) -> None:
+    """The state in the report is ``noData`` for every type of panel. Only some have a message."""
     assert json.loads(picture("json", type=panel_type))["panels"][0] | {"message": "No data"} == {
         "id": 1,
         "title": "T",
@@ -63,11 +67,13 @@ def test_titles_contain_the_interval_of_the_queries(title: str, panel: dict[str,
 
 
 def test_a_transparent_panel_has_no_background_and_no_border() -> None:
+    """The colour of panels is not part of the picture of a transparent panel."""
     assert THEMES["dark"].panel in picture("svg", type="text").decode()
     assert THEMES["dark"].panel not in picture("svg", type="text", transparent=True).decode()
 
 
 def test_an_element_may_be_transparent() -> None:
+    """The setting is also read from the schema with elements."""
     element = {"kind": "Panel", "spec": {"id": 1, "transparent": True, "vizConfig": {"group": "text"}}}
     item = {"kind": "GridLayoutItem", "spec": {"element": {"kind": "ElementReference", "name": "a"}, "width": 12, "height": 8}}
     spec = {"elements": {"a": element}, "layout": {"kind": "GridLayout", "spec": {"items": [item]}}}

@@ -19,7 +19,7 @@ HIDE_B = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "cu
 
 @given(st.lists(st.floats(0, 1e308), min_size=1, max_size=9))
 def test_the_slices_sum_to_the_whole(values: list[float]) -> None:
-    """The shares of all slices sum to 1, unless all values are 0. Slices are in descending order."""
+    """The shares of all slices add up to 1, unless all values are nearly 0. Slices are in descending order."""
     shares = [
         item.share
         for item in slices_of(props_of(panel_of("piechart"), *(series(value, n=str(index)) for index, value in enumerate(values))))
@@ -55,6 +55,7 @@ def test_labels_are_not_wider_than_the_pie(pie_type: str) -> None:
     radii = [float(radius) for radius in re.findall(r"A ?([0-9.]+)", svg)]
     inner_radius = min(radii) if pie_type == "donut" else 0
     assert labels
+    # The pie is in the middle of the panel of 200 by 200 pixels. A label is inside if its corners are.
     for x, y, size, text in labels:
         half_width, height = text_width(text, float(size)) / 2, float(y) - float(size) * 0.36 - 100
         assert math.hypot(abs(float(x) - 100) + half_width, height) <= max(radii) + 1
@@ -110,6 +111,7 @@ def test_lines_of_the_background_separate_slices() -> None:
     """Each slice has an outline in the colour of the panel, as in Grafana; a slice that is the whole pie has none."""
 
     def outlines(*frames: Frame) -> list[str]:
+        """Return the colour of the outline of each slice."""
         return re.findall(
             r'<path [^>]*stroke="([^"]+)"', svg_of(draw_panel("piechart", *frames, options={"legend": {"showLegend": False}}))
         )

@@ -21,27 +21,33 @@ from dashwright.expressions.variables.values import Value
 
 
 def panel(id_: int, y: int, title: str = "", **members: Any) -> dict[str, Any]:
+    """Return a panel of half of the width, and 4 rows of the grid high."""
     return {"id": id_, "type": "text", "title": title, "gridPos": {"x": 0, "y": y, "w": 12, "h": 4}, **members}
 
 
 def row(y: int, title: str, *panels: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return a row. If it is collapsed, it contains its panels; otherwise, they follow it in the dashboard."""
     return {"id": 90 + y, "type": "row", "title": title, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}, "panels": list(panels), **members}
 
 
 def place_panels(panels: list[dict[str, Any]], count: int = 3, **options: Any) -> list[Panel]:
+    """Return the panels of a dashboard whose variable ``v`` has ``count`` values."""
     scope = Scope({"v": Value(tuple(f"v{index}" for index in range(count)), is_list=True)})
     return list(read_dashboard({"panels": panels}, Resolution(scope), **options).panels)
 
 
 def boxes(panels: list[Panel]) -> list[tuple[str, int, int, int]]:
+    """Return the title, the left edge, the upper edge and the width of each panel, in units of the grid."""
     return [(item.title, item.position.x, item.position.y, item.position.width) for item in panels]
 
 
 RANGE = TimeRange(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
+#: A collapsed row with two panels, followed by a row that is not collapsed and its panel.
 COLLAPSED = [row(0, "Closed", panel(2, 1, "In"), panel(3, 5, "Below"), collapsed=True), row(1, "Open"), panel(4, 2, "Out")]
 
 
 def test_collapsed_rows_show_how_many_panels_they_hide() -> None:
+    """The title of a collapsed row has the number of its panels, which are not placed."""
     assert boxes(place_panels(COLLAPSED)) == [("Closed (2 panels)", 0, 0, 24), ("Open", 0, 1, 24), ("Out", 0, 2, 12)]
 
 
@@ -58,11 +64,13 @@ def test_headings_have_a_sign_for_collapsed_rows() -> None:
     layout = lay_out([item for item in place_panels(panels) if item.type == "row"], 600, None, is_single_panel=False)
     signs = re.findall('<polyline points="([^"]*)"', compose(layout, [PanelOutcome("", State.DRAWN)] * 3, THEMES["dark"], "", RANGE))
     assert len({len(sign.split()) for sign in signs}) == 1
+    # The first and the third row are collapsed.
     relative_xs = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
     assert relative_xs[0] == relative_xs[2] != relative_xs[1]
 
 
 def test_expanded_rows_push_the_others_down() -> None:
+    """If a picture expands its rows, the panels of a collapsed row are below its heading, and all others below them."""
     positions = boxes(place_panels(COLLAPSED, expanded=True))
     assert positions == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
 
@@ -103,10 +111,12 @@ def test_panels_without_an_id_can_be_drawn_alone() -> None:
 
 @pytest.mark.parametrize("id_", [2, 4])
 def test_one_panel_is_found_in_any_row(id_: int) -> None:
+    """The picture of a single panel may have a panel of a collapsed row."""
     assert [item.id for item in place_panels(COLLAPSED, panel_id=id_)] == [id_]
 
 
 def test_headings_cannot_be_drawn_alone() -> None:
+    """The id of a row selects no panel."""
     assert place_panels(COLLAPSED, panel_id=90) == []
 
 
@@ -117,16 +127,19 @@ def test_panels_are_repeated_side_by_side() -> None:
 
 
 def test_panels_are_repeated_downwards() -> None:
+    """In the vertical direction, each copy of a panel is below the one before, and keeps its width."""
     positions = boxes(place_panels([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
     assert positions == [("v0", 0, 0, 12), ("v1", 0, 4, 12), ("next", 0, 8, 12)]
 
 
 def test_rows_are_repeated_with_their_panels() -> None:
+    """Each copy of a row has a copy of its panels, in which the variable has the value of the row."""
     positions = boxes(place_panels([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
     assert positions == [("Row v0", 0, 0, 24), ("In v0", 0, 1, 12), ("Row v1", 0, 5, 24), ("In v1", 0, 6, 12), ("Last", 0, 10, 24)]
 
 
 def test_elements_are_repeated_as_well() -> None:
+    """Panels of the schema with elements are repeated, and their rows may be collapsed."""
     element = {"spec": {"id": 7, "title": "$v", "vizConfig": {"kind": "text", "spec": {}}}}
     repeat = {"mode": "variable", "value": "v", "direction": "h", "maxPerRow": 4}
     item = {"spec": {"x": 0, "y": 0, "width": 6, "height": 4, "element": {"name": "e"}, "repeat": repeat}}
@@ -139,6 +152,7 @@ def test_elements_are_repeated_as_well() -> None:
 
 
 def test_repetition_is_bounded_and_reported() -> None:
+    """The copies of one panel and the panels of a dashboard are limited, and a notice names each limit."""
     scope = Scope({"v": Value(tuple(map(str, range(10_000))), is_list=True)})
     repeated_panels = [panel(index, index, "$v", repeat="v") for index in range(3_000)]
     board = read_dashboard({"panels": repeated_panels}, Resolution(scope))
@@ -150,6 +164,7 @@ def test_repetition_is_bounded_and_reported() -> None:
 
 
 def test_many_repeated_rows_are_bounded() -> None:
+    """Rows that are repeated count as panels."""
     scope = Scope({"v": Value(tuple(map(str, range(60))), is_list=True)})
     board = read_dashboard({"panels": [row(index, "$v", repeat="v") for index in range(2_000)]}, Resolution(scope))
     assert len(board.panels) == MAX_PLACED
@@ -157,6 +172,7 @@ def test_many_repeated_rows_are_bounded() -> None:
 
 
 def test_old_rows_are_laid_out() -> None:
+    """In the schema of old dashboards, panels of a row are next to each other, with spans of up to 12."""
     spec = {"rows": [{"panels": [{"span": 6, "title": "a"}, {"span": 6, "title": "b"}]}, {"panels": [{"title": "c"}]}]}
     assert boxes(list(read_dashboard(spec).panels)) == [("a", 0, 0, 12), ("b", 12, 0, 12), ("c", 0, 8, 24)]
 

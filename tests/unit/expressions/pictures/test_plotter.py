@@ -26,16 +26,19 @@ def svg_of_text(text: str) -> str:
 
 @pytest.fixture
 async def plotter() -> AsyncIterator[Plotter]:
+    """Yield a plotter with one process and without a cache."""
     created = Plotter()
     yield created
     await created.stop()
 
 
 def deadline_in(seconds: float = 30) -> float:
+    """Return the time of ``time.monotonic`` after some seconds."""
     return time.monotonic() + seconds
 
 
 def is_running(pid: int) -> bool:
+    """Return whether a process exists."""
     return Path(f"/proc/{pid}").exists()
 
 
@@ -45,6 +48,7 @@ async def test_pngs_contain_their_text(plotter: Plotter) -> None:
     (first_pid,) = plotter.pids
     png_with_text = await plotter.png(svg_of_text("Letters"), 1, deadline_in())
     assert png_without_text.startswith(b"\x89PNG")
+    # Seven visible letters need hundreds of bytes.
     assert len(png_with_text) > len(png_without_text) + 500
     assert plotter.pids == [first_pid]
 
@@ -53,11 +57,13 @@ async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None
     """A letter has the same position after ten narrow letters as after ten wide ones. Ten times the width of a character ends before it."""
 
     def svg_with(text: str) -> str:
+        """Return the SVG of a text of code followed by ``X``, with a white rectangle as wide as the text over it."""
         runs = [svg.TextRun(f"{text}X", 20, "#000000", code=True)]
         cover = svg.rectangle(0, 0, svg.text_width(text, 20, code=True), 40, "#ffffff")
         return svg.document([svg.rich_text_element(runs, 0, 30), cover], 200, 40)
 
     narrow, wide, covered = [await plotter.png(svg_with(text), 1, deadline_in()) for text in ("iiiiiiiiii", "WWWWWWWWWW", "WWWWWWWWWWW")]
+    # After eleven letters, the rectangle hides the X.
     assert narrow == wide != covered
 
 
@@ -99,6 +105,7 @@ async def test_an_idle_process_is_ended() -> None:
     await plotter.png(svg_of_text("a"), 1, deadline_in())
 
     async def is_ended() -> bool:
+        """Return whether no process runs."""
         return not plotter.pids
 
     await wait_until(is_ended)
@@ -114,6 +121,7 @@ async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() 
     busy = [asyncio.create_task(plotter.png(SLOW_SVG.replace("9", digit), 1, deadline_in())) for digit in "78"]
 
     async def both_run() -> bool:
+        """Return whether two processes run."""
         return len(plotter.pids) == 2
 
     await wait_until(both_run)

@@ -32,14 +32,17 @@ def png_key(
     "change", [{"values": (1, 2.5, 3)}, {"theme": "light"}, {"width": 640}, {"scale": 2}, {"org_id": 2}, {"title": "Another"}]
 )
 def test_a_change_of_what_is_drawn_is_another_key(change: dict[str, Any]) -> None:
+    """Equal pictures have the same key. Another point, theme, size, text or organization results in another key."""
     assert png_key(**change) != png_key()
     assert png_key() == png_key()
 
 
 async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache has a PNG for each SVG, scale and organization. By default, nothing is cached."""
     drawn_svgs: list[tuple[str, float]] = []
 
     async def png(_: PngProcess, svg: str, scale: float, __: float) -> bytes:
+        """Return the number of the drawing instead of a PNG."""
         drawn_svgs.append((svg, scale))
         return f"{len(drawn_svgs)}".encode()
 
@@ -53,7 +56,10 @@ async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch:
 
 
 async def test_a_picture_that_is_larger_than_the_cache_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PNG as large as the cache is kept. A larger one is not kept, and replaces no other."""
+
     async def png(_: PngProcess, svg: str, __: float, ___: float) -> bytes:
+        """Return as many bytes as the text says."""
         drawn_svgs.append(svg)
         return b"x" * int(svg)
 

@@ -47,9 +47,9 @@ LOG_10, LOG_2 = RangeSettings(distribution="log"), RangeSettings(distribution="l
 def test_ranges_have_headroom_within_limits(
     settings: RangeSettings, low: float | None, high: float | None, expected: tuple[float, float] | None
 ) -> None:
-    """A tenth of the span is added at both ends, which are rounded. Zero, hard limits and soft limits bound the range.
+    """A tenth of the span is added at both ends, which are rounded. Zero and the limits of the settings bound the range.
 
-    The ends of a logarithmic range are whole powers.
+    Values within soft limits do not change the range, and no value exceeds hard limits. Logarithmic ranges end at whole powers.
     """
     result = value_range(settings, low, high)
     assert result == (None if expected is None else pytest.approx(expected))
@@ -89,7 +89,7 @@ def test_series_share_a_scale_if_their_axes_are_equal() -> None:
 
 
 def test_limits_are_read_from_the_configuration() -> None:
-    """Values that are not numbers are ignored."""
+    """Limits that are not numbers are ignored, and so is an unknown base of logarithms."""
     custom = {"axisSoftMin": "3", "axisSoftMax": [], "axisCenteredZero": True, "scaleDistribution": {"type": "log", "log": 7}}
     settings = range_settings({"min": 1, "max": None, "decimals": 0, "custom": custom}, is_percent=False)
     assert settings == RangeSettings(1, None, 3, None, is_centred=True, has_integers=True, distribution="log", base=10)

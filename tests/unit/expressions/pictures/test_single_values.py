@@ -14,8 +14,10 @@ from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 from dashwright.expressions.pictures.svg import text_width
 
+#: Thresholds: red from 50 on.
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
 GREEN, RED = "#73bf69", "#f2495c"
+#: A series that doubles below the threshold, and one that falls above it.
 TWO_HOSTS = [series(20, 40, host="a"), series(90, 60, host="b")]
 
 
@@ -31,6 +33,7 @@ TWO_HOSTS = [series(20, 40, host="a"), series(90, 60, host="b")]
     ],
 )
 def test_text_mode_selects_the_texts_of_a_stat(mode: str, frames: list[Frame], texts: list[str]) -> None:
+    """A stat shows names, values, both or neither. In the mode ``auto``, it shows names only if it has several values."""
     assert visible_texts(draw_panel("stat", *frames, options={"textMode": mode}, defaults={"unit": "percent"})) == texts
 
 
@@ -39,6 +42,7 @@ def test_text_mode_selects_the_texts_of_a_stat(mode: str, frames: list[Frame], t
     [("value", True, False), ("none", False, False), ("background_solid", False, True), ("background", False, True)],
 )
 def test_colour_mode_colours_the_text_or_the_background(mode: str, is_coloured: bool, is_filled: bool) -> None:
+    """The colour of the threshold is that of the text or of the background, which has a gradient unless it is solid."""
     svg = svg_of(draw_panel("stat", TWO_HOSTS[1], options={"colorMode": mode, "graphMode": "none"}, defaults={"thresholds": STEPS}))
     (text,) = re.findall(r"<text[^>]*>", svg)
     assert (RED in text) == is_coloured
@@ -47,6 +51,7 @@ def test_colour_mode_colours_the_text_or_the_background(mode: str, is_coloured: 
 
 
 def test_sparkline_is_drawn_unless_the_panel_turns_it_off() -> None:
+    """By default, a stat has a chart of its series. Values without times have no chart."""
     assert "<path" in svg_of(draw_panel("stat", TWO_HOSTS[0]))
     assert "<path" not in svg_of(draw_panel("stat", TWO_HOSTS[0], options={"graphMode": "none"}))
     assert "<path" not in svg_of(draw_panel("stat", Frame([numbers("n", 1, 2)])))
@@ -85,6 +90,7 @@ def test_long_values_next_to_short_names_are_legible() -> None:
     [("standard", ["40", "▲ 100%"], GREEN), ("inverted", ["40", "▲ 100%"], RED), ("same_as_value", ["40", "▲ 100%"], "#5794f2")],
 )
 def test_change_is_shown_in_the_colour_of_its_direction(mode: str, texts: list[str], colour: str) -> None:
+    """A rise is green, or red if it is inverted. It may also have the colour of the value."""
     options = {"showPercentChange": True, "percentChangeColorMode": mode, "graphMode": "none"}
     drawing = draw_panel("stat", TWO_HOSTS[0], options=options, defaults={"color": {"mode": "fixed", "fixedColor": "blue"}})
     assert visible_texts(drawing) == texts
@@ -99,9 +105,11 @@ def test_value_above_a_chart_leaves_a_quarter_to_it() -> None:
 
 
 def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
+    """In a wide cell, the name and the value are next to each other, unless the panel turns this layout off."""
     options = {"textMode": "value_and_name", "graphMode": "none"}
 
     def baselines(**panel_options: Any) -> list[str]:
+        """Return the vertical positions of the name and the value."""
         return re.findall(
             r'<text x="[\d.]+" y="([\d.]+)"', svg_of(draw_panel("stat", TWO_HOSTS[0], options=options | panel_options, height=60))
         )
@@ -113,7 +121,10 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
 
 
 def test_names_next_to_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
+    """Above a chart, the value is smaller, and the name nearly as large as the value."""
+
     def sizes(graph_mode: str) -> list[float]:
+        """Return the sizes of the fonts of the name and the value."""
         svg = svg_of(
             draw_panel("stat", TWO_HOSTS[0], options={"textMode": "value_and_name", "graphMode": graph_mode}, width=240, height=70)
         )
@@ -128,6 +139,7 @@ def test_names_next_to_values_are_smaller_than_the_values_unless_there_is_a_char
 
 @pytest.mark.parametrize(("theme", "colour"), [("dark", "#f7f8fa"), ("light", "#202226")])
 def test_text_on_a_transparent_background_suits_the_theme(theme: str, colour: str) -> None:
+    """Text is light in the dark theme, and dark in the light one."""
     steps = {"mode": "absolute", "steps": [{"value": None, "color": "transparent"}]}
     panel = panel_of("stat", options={"colorMode": "background"}, defaults={"thresholds": steps})
     assert colour in re.findall(r"<text[^>]*>", svg_of(stat.draw(props_of(panel, TWO_HOSTS[0], theme=theme))))[0]
@@ -138,6 +150,7 @@ def test_text_on_a_transparent_background_suits_the_theme(theme: str, colour: st
     [("horizontal", 2, {(388, 93)}), ("vertical", 4, {(91, 194)}), ("auto", 7, {(91, 93), (124, 93)}), ("auto", 1, {(388, 194)})],
 )
 def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[float, float]]) -> None:
+    """Cells are rows, columns or a grid, and together fill the panel. In a grid, cells of a shorter row are wider."""
     props = props_of(panel_of("stat", options={"orientation": orientation}))
     assert {(round(cell.width), cell.height) for cell in cells(props, count)} == sizes
 
@@ -153,7 +166,10 @@ def test_automatic_grid_has_the_largest_squares(size: tuple[int, int], count: in
 
 
 def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
+    """Without centring, the name is at the left edge and the value at the right edge."""
+
     def lefts(mode: str) -> list[float]:
+        """Return the horizontal positions of the name and the value."""
         options = {"textMode": "value_and_name", "graphMode": "none", "justifyMode": mode}
         svg = svg_of(draw_panel("stat", TWO_HOSTS[0], options=options, width=400, height=70))
         return [float(left) for left in re.findall(r'<text x="([\d.]+)"', svg)]
@@ -177,6 +193,7 @@ def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
 def test_values_that_do_not_fit_are_counted(
     panel_type: str, orientation: str, size: tuple[int, int], visible_count: int, notes: list[str]
 ) -> None:
+    """If not all of five values fit legibly, the first ones are drawn, at least one, and a note has the number of the others."""
     frames = [series(number, host=f"h{number}") for number in range(11, 16)]
     drawing = draw_panel(panel_type, *frames, options={"orientation": orientation, "textMode": "value"}, width=size[0], height=size[1])
     assert drawing.notes == notes
@@ -185,6 +202,7 @@ def test_values_that_do_not_fit_are_counted(
 
 
 def item_of(*values: float | None, **defaults: Any) -> DisplayItem:
+    """Return the item of a gauge with one series."""
     return panel_items(props_of(panel_of("gauge", defaults=defaults), series(*values)))[0]
 
 
@@ -200,11 +218,13 @@ def item_of(*values: float | None, **defaults: Any) -> DisplayItem:
     ],
 )
 def test_scale_is_the_range_of_the_column(values: Any, defaults: Any, expected_range: tuple[float, float]) -> None:
+    """The scale has the configured bounds or those of the column. If all values are equal, it includes 0 to 100 percent or the unit's 1."""
     scale = scale_of(item_of(*values, **defaults))
     assert (scale.low, scale.high) == expected_range
 
 
 def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
+    """A gauge has a ring with a segment for each threshold, unless it is turned off, and labels of thresholds on demand."""
     defaults = {"thresholds": STEPS, "min": 0, "max": 100, "unit": "percent"}
     with_labels = draw_panel("gauge", TWO_HOSTS[0], options={"showThresholdLabels": True}, defaults=defaults)
     assert visible_texts(with_labels) == ["0%", "50%", "100%", "40%"]
@@ -215,7 +235,9 @@ def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
 
 
 def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:
+    """If thresholds do not give the colours, the ring is one segment."""
     defaults = {"thresholds": STEPS, "min": 0, "max": 100, "color": {"mode": "continuous-GrYlRd"}}
+    # The track, the value, and the ring.
     assert svg_of(draw_panel("gauge", TWO_HOSTS[0], defaults=defaults)).count("<path") == 3
 
 
@@ -224,6 +246,7 @@ def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:
     [("gradient", ("<linearGradient",)), ("basic", ('fill-opacity="0.35"',)), ("lcd", ('fill-opacity="0.18"', "<radialGradient"))],
 )
 def test_display_mode_fills_the_bars(mode: str, svg_parts: tuple[str, ...]) -> None:
+    """A bar is filled with a gradient, with one translucent colour, or with cells like those of a display."""
     defaults = {"thresholds": STEPS, "min": 0, "max": 100}
     svg = svg_of(draw_panel("bargauge", *TWO_HOSTS, options={"displayMode": mode, "orientation": "horizontal"}, defaults=defaults))
     assert all(svg_part in svg for svg_part in svg_parts)
@@ -238,8 +261,10 @@ def test_gradient_has_the_thresholds_up_to_the_value(value: float, stops: list[t
 
 
 def test_cells_of_a_bar_are_lit_up_to_the_value() -> None:
+    """The cells up to and including that of the value are lit, and the others are dim."""
     options = {"displayMode": "lcd", "orientation": "horizontal", "valueMode": "hidden"}
     svg = svg_of(draw_panel("bargauge", series(50), options=options, defaults={"min": 0, "max": 100}, width=252))
+    # A bar of this width has 20 cells.
     assert (svg.count('fill="url('), svg.count('fill-opacity="0.18"')) == (11, 9)
     assert re.findall(r'stop-opacity="([\d.]+)"', svg)[:2] == ["0.95", "0.55"]
 
@@ -247,27 +272,31 @@ def test_cells_of_a_bar_are_lit_up_to_the_value() -> None:
 @pytest.mark.parametrize("panel_type", ["gauge", "bargauge"])
 @pytest.mark.parametrize(("name", "texts"), [("", {"5"}), ("Load", {"Load", "5"})])
 def test_single_value_has_only_a_configured_name(panel_type: str, name: str, texts: set[str]) -> None:
+    """The name of the series is not drawn if the panel has only one value. A configured name is drawn."""
     drawing = draw_panel(panel_type, series(5, name="cpu"), defaults={"displayName": name, "min": 0, "max": 10})
     assert set(visible_texts(drawing)) == texts
 
 
 def test_value_is_next_to_its_bar_if_the_unfilled_part_is_not_drawn() -> None:
+    """The position of the text depends on the value only if the unfilled part of the bar is not drawn."""
     options = {"orientation": "horizontal", "showUnfilled": False}
-    right_ends = []
+    positions = []
     for value in (10, 60):
         svg = svg_of(draw_panel("bargauge", series(value), options=options, defaults={"min": 0, "max": 100}))
-        right_ends.append(float(re.findall(r'<text x="([\d.]+)"', svg)[0]))
-    assert right_ends[1] - right_ends[0] > 100
+        positions.append(float(re.findall(r'<text x="([\d.]+)"', svg)[0]))
+    assert positions[1] - positions[0] > 100
 
 
 @pytest.mark.parametrize("orientation", ["horizontal", "vertical"])
 def test_bar_is_as_long_as_its_share(orientation: str) -> None:
+    """The bar of the value 40 of 100 has 40 percent of the length of its panel."""
     options = {"displayMode": "gradient", "orientation": orientation, "valueMode": "hidden", "showUnfilled": False}
     defaults = {"color": {"mode": "fixed", "fixedColor": "blue"}, "min": 0, "max": 100}
     svg = svg_of(draw_panel("bargauge", TWO_HOSTS[0], options=options, defaults=defaults))
     width, height = re.findall(r'<rect [^>]*width="([\d.]+)" height="([\d.]+)"[^>]*fill="#5794f2"', svg)[0]
-    lengths = {"horizontal": (float(width), 388), "vertical": (float(height), 194)}[orientation]
-    assert lengths[0] == pytest.approx(lengths[1] * 0.4, abs=3)
+    # The area of the bar is 388 by 194 pixels.
+    length, full_length = {"horizontal": (float(width), 388), "vertical": (float(height), 194)}[orientation]
+    assert length == pytest.approx(full_length * 0.4, abs=3)
 
 
 @pytest.mark.parametrize(
@@ -280,11 +309,13 @@ def test_bar_is_as_long_as_its_share(orientation: str) -> None:
     ],
 )
 def test_names_and_values_of_bars_can_be_hidden(options: dict[str, Any], texts: set[str]) -> None:
+    """Names and values of bars are drawn, unless the panel hides one of them."""
     drawing = draw_panel("bargauge", *TWO_HOSTS, options={"orientation": "horizontal", **options}, defaults={"unit": "percent"})
     assert set(visible_texts(drawing)) == texts
 
 
 def test_bars_that_do_not_fit_are_counted() -> None:
+    """If bars would be too low, the first ones are drawn, and a note has the number of the others."""
     rows = Frame([numbers("n", *range(25))])
     drawing = draw_panel("bargauge", rows, options={"reduceOptions": {"values": True}, "orientation": "horizontal"})
     assert drawing.notes == ["18 more values"]
@@ -293,11 +324,13 @@ def test_bars_that_do_not_fit_are_counted() -> None:
 @pytest.mark.parametrize("panel_type", ["stat", "gauge", "bargauge"])
 @pytest.mark.parametrize("frames", [[], [series()], [series(None)], [series(1e308, -1e308)]])
 def test_panel_with_any_values_is_drawn(panel_type: str, frames: list[Frame]) -> None:
+    """A panel without values, or with extreme ones, has at least one text."""
     assert visible_texts(draw_panel(panel_type, *frames, defaults={"noValue": "none"}))
 
 
 @pytest.mark.parametrize("panel_type", ["stat", "gauge", "bargauge"])
 def test_texts_of_users_are_escaped(panel_type: str) -> None:
+    """Names, units and colours of a hostile dashboard are text or are ignored."""
     defaults = {"unit": HOSTILE, "displayName": HOSTILE, "noValue": HOSTILE, "color": {"mode": "fixed", "fixedColor": HOSTILE}}
     svg = svg_of(draw_panel(panel_type, *TWO_HOSTS, options={"textMode": "value_and_name", "colorMode": "background"}, defaults=defaults))
     assert "<script" not in svg
@@ -313,6 +346,7 @@ def test_sizes_of_bars_apply_if_they_are_manual(sizing: str | None, height: floa
 
 
 def test_bars_with_a_minimum_height_are_omitted_if_they_do_not_fit() -> None:
+    """Only in the manual mode does the configured minimum height reduce the number of bars."""
     frames = [series(5, name=f"s{index}") for index in range(4)]
     options = {"orientation": "horizontal", "sizing": "manual", "minVizHeight": 90}
     assert draw_panel("bargauge", *frames, options=options).notes == ["2 more values"]

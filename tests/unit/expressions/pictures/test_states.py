@@ -25,6 +25,7 @@ from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, 
 from dashwright.expressions.pictures.panels.state_timeline import placed_samples
 from dashwright.expressions.pictures.panels.states import Sample, StateRow, merged, state_columns, state_rows
 
+#: Mappings of texts, numbers, booleans, a pattern and null.
 MAPPINGS = [
     {
         "type": "value",
@@ -34,16 +35,19 @@ MAPPINGS = [
     {"type": "special", "options": {"match": "null", "result": {"text": "Gone", "color": "#ffffff"}}},
 ]
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "#00ff00"}, {"value": 80, "color": "#ff0000"}]}
+#: Settings by which the threshold at 80 divides numbers into two bands.
 BY_THRESHOLDS = {"color": {"mode": "thresholds"}, "thresholds": STEPS}
 
 
 def rows_of(*frames: Frame, defaults: dict[str, Any] | None = None, names_bands: bool = True) -> list[StateRow]:
+    """Return the rows of a state timeline. With ``names_bands``, numbers have the names of their bands."""
     panel = panel_of("state-timeline", defaults=defaults or {})
     props = props_of(panel, *frames)
     return state_rows(props, state_columns(props), names_bands=names_bands)
 
 
 def texts_and_colours(row: StateRow) -> list[tuple[str, str | None]]:
+    """Return the text and the colour of each state of a row."""
     return [(sample.text, sample.colour) for sample in row.samples]
 
 
@@ -110,6 +114,7 @@ def test_values_are_mapped() -> None:
 @pytest.mark.parametrize("pattern", ["/(/", "(a+)+$", "x" * 5_000, 3, None])
 def test_an_invalid_or_endless_pattern_matches_nothing(pattern: object) -> None:
     """A pattern that is invalid or takes too long matches nothing: the text is unchanged."""
+    # Many mappings, so that the time that each of them may take would add up.
     mappings = [{"type": "regex", "options": {"pattern": pattern, "result": {"text": "no"}}}] * 30
     text = "a" * 60 + "!"
     (row,) = rows_of(Frame([times(1), texts("t", text)]), defaults={"mappings": mappings})

@@ -20,7 +20,9 @@ WRONG_VALUES = st.sampled_from(
     [None, True, -1, 1e308, 10**400, "", "$v", "${v:date:x}", "$w", "$__all", [], {}, [1], {"a": 1}, ["$__all"], "/(/"]
 )
 TARGET = {"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_values", "stringInput": "$v,2"}
+#: A place of an element in a grid, which is repeated for each value of a variable.
 ITEM = {"spec": {"x": 0, "y": 0, "width": 4, "height": 4, "element": {"name": "e"}, "repeat": {"value": "v"}}}
+#: Dashboards in the classic schema and in that with elements, with most of the members that pictures read.
 BOARDS: list[dict[str, Any]] = [
     {
         "title": "$v",
@@ -59,14 +61,14 @@ BOARDS: list[dict[str, Any]] = [
         "layout": {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"layout": {"kind": "GridLayout", "spec": {"items": [ITEM]}}}}]}},
     },
 ]
-
-
+#: The places in dashboards where a wrong value is set, except in the time range: a wrong one is an error.
 ALL_PATHS = [
     (index, path) for index, board in enumerate(BOARDS) for path in paths(board) if path and path[0] not in ("time", "timeSettings")
 ]
 
 
 def report_of(spec: dict[str, Any], **options: Any) -> Any:
+    """Return the report on a picture."""
     request = PictureRequest(spec=spec, format="json", **options)
     picture = asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30))
     return json.loads(picture.body)
@@ -104,6 +106,7 @@ def test_reports_say_what_was_drawn() -> None:
 
 
 def test_variables_of_the_url_reach_the_panels() -> None:
+    """The values of variables and the time zone of a request replace those of the dashboard."""
     board = {"templating": {"list": [{"name": "v", "type": "textbox"}]}, "panels": [{"id": 1, "type": "text", "title": "$v $__timezone"}]}
     options: dict[str, Any] = {"variables": {"v": ["x"]}, "timezone": "Asia/Tokyo"}
     assert report_of(board, **options)["panels"][0]["title"] == "x Asia/Tokyo"

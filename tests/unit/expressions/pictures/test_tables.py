@@ -29,19 +29,23 @@ from dashwright.expressions.transformations.result import transformed_for_drawin
 
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
 RED = "#f2495c"
+#: A table with a null in two of its columns.
 DISKS = Frame([texts("disk", "sdb", "sda", None), numbers("used", 30, 80, None), numbers("files", 5, 7, 9)])
 
 
 def override(name: str, **properties: Any) -> dict[str, Any]:
+    """Return a rule for the column with a name. In names of properties, two underscores are a dot."""
     members = [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()]
     return {"matcher": {"id": "byName", "options": name}, "properties": members}
 
 
 def table(*overrides: Any, frames: tuple[Frame, ...] = (DISKS,), options: Any = None, **defaults: Any) -> Any:
+    """Return the drawing of a table of 400 by 200 pixels."""
     return draw_panel("table", *frames, options=options or {}, overrides=overrides, defaults=defaults)
 
 
 def test_cells_have_the_unit_and_the_mappings_of_their_column() -> None:
+    """A cell is written with the unit and mappings of its column. A null without a mapping is empty."""
     mappings = [{"type": "special", "options": {"match": "null", "result": {"text": "-"}}}]
     texts = visible_texts(table(override("used", unit="percent", mappings=mappings), override("disk", displayName="Disk")))
     assert texts == ["Disk", "used", "files", "sdb", "30%", "5", "sda", "80%", "7", "", "-", "9"]
@@ -49,10 +53,12 @@ def test_cells_have_the_unit_and_the_mappings_of_their_column() -> None:
 
 @pytest.mark.parametrize("setting", [{"custom__hidden": True}, {"custom__hideFrom": {"viz": True}}])
 def test_hidden_columns_are_omitted(setting: dict[str, Any]) -> None:
+    """Either setting hides a column."""
     assert visible_texts(table(override("used", **setting)))[:2] == ["disk", "files"]
 
 
 def test_table_without_visible_columns_shows_a_message() -> None:
+    """A table whose columns are all hidden, or that has no frames, shows a message."""
     with pytest.raises(NothingToDraw, match="hidden"):
         table(custom={"hidden": True})
     with pytest.raises(NothingToDraw, match="No data"):
@@ -69,6 +75,7 @@ def test_table_without_visible_columns_shows_a_message() -> None:
     ],
 )
 def test_rows_are_sorted_by_the_named_column(rule: dict[str, Any], order: list[str]) -> None:
+    """Rows are in ascending or descending order of a column, with nulls below all values. An unknown column changes nothing."""
     columns = table_columns(props_of(panel_of("table", options={"sortBy": [rule]}), DISKS))
     assert [value or "" for value in columns[0].values] == order
 
@@ -77,6 +84,7 @@ def test_rows_are_sorted_by_the_named_column(rule: dict[str, Any], order: list[s
     ("custom", "anchor"), [({}, "end"), ({"align": "left"}, "start"), ({"align": "center"}, "middle"), ({"align": "auto"}, "end")]
 )
 def test_numbers_are_aligned_right_by_default(custom: dict[str, Any], anchor: str) -> None:
+    """The heading and the cells of a column of numbers end at its right edge, unless it has another alignment."""
     svg = svg_of(table(frames=(Frame([numbers("n", 1)]),), custom=custom))
     assert set(re.findall(r'text-anchor="(\w+)"', svg)) == {anchor}
 
@@ -137,17 +145,20 @@ def test_columns_that_do_not_fit_are_counted() -> None:
     ],
 )
 def test_type_of_cells_colours_them(custom: dict[str, Any], svg_parts: list[str]) -> None:
+    """The type of a column's cells, in the current or the old notation, decides which part of a cell has its colour."""
     svg = svg_of(table(override("used", **{f"custom__{name}": value for name, value in custom.items()}), thresholds=STEPS))
     assert all(svg_part in svg for svg_part in svg_parts)
 
 
 def test_background_may_apply_to_the_row() -> None:
+    """The background of one column may be that of the whole row."""
     options = {"type": "color-background", "mode": "basic", "applyToRow": True}
     svg = svg_of(table(override("used", custom__cellOptions=options), thresholds=STEPS))
     assert re.search(rf'<rect x="0.0" y="[\d.]+" width="400.0" height="36.0" rx="0" fill="{RED}"', svg)
 
 
 def test_links_and_images_are_texts() -> None:
+    """A cell of links has their titles, and a cell of an image has its description."""
     links = [{"title": "Open", "url": "https://example.com"}]
     texts = visible_texts(
         table(
@@ -170,17 +181,22 @@ def test_links_and_images_are_texts() -> None:
     ],
 )
 def test_footer_has_calculations_on_the_columns(options: Any, overrides: Any, texts_of_footer: list[str]) -> None:
+    """The footer of the table begins with the name of its calculation, which may count rows. A column may have a footer of its own."""
     assert visible_texts(table(*overrides, options=options))[-3:] == texts_of_footer
 
 
 def test_rows_that_do_not_fit_are_counted() -> None:
+    """The last text of a table with more rows than fit is their number."""
     texts = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),)))
+    # All texts except the heading and the note are rows.
     assert texts[-1] == f"{100 - (len(texts) - 2)} more rows"
 
 
 @pytest.mark.parametrize("options", [{"enablePagination": True}, {"footer": {"enablePagination": True}}])
 def test_a_table_with_pages_shows_the_first_one(options: dict[str, Any]) -> None:
+    """A table with pages has the numbers of the visible rows and of all rows, unless all rows are visible."""
     texts = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),), options=options))
+    # All texts except the heading and the note are rows.
     assert texts[-1] == f"1 - {len(texts) - 2} of 100 rows"
     assert visible_texts(table(options=options))[-1] == "9"
 
@@ -203,11 +219,13 @@ def test_trends_are_lines_with_their_values() -> None:
 
 
 def test_rows_are_sorted_by_the_values_of_trends() -> None:
+    """A column of trends is sorted by their values."""
     drawing = table_with_trends(options={"sortBy": [{"displayName": "Trend #A", "desc": True}]})
     assert visible_texts(drawing)[2:] == ["b", "5", "a", "3"]
 
 
 def test_lists_of_numbers_are_lines() -> None:
+    """A list of numbers is a line in a cell for trends. A list of one number, and any other value, is a text."""
     lists = Frame([Field("l", FieldType.JSON, object_array([1, 3, 2], [1], "x"))])
     drawing = table(frames=(lists,), custom={"cellOptions": {"type": "sparkline"}})
     assert svg_of(drawing).count("<path") == 2
@@ -219,6 +237,7 @@ def test_lists_of_numbers_are_lines() -> None:
     [("a, b,c", ["a", "b", "c"]), ('["x", 1]', ["x", "1"]), ("[broken", ["[broken"]), ("", []), (None, []), ("one", ["one"])],
 )
 def test_pills_are_the_values_of_a_list(value: str | None, labels: list[str]) -> None:
+    """A cell of pills has one for each value that commas separate, or for each element of a JSON array."""
     drawing = table(frames=(Frame([texts("t", value)]),), custom={"cellOptions": {"type": "pill"}})
     assert visible_texts(drawing) == ["t", *labels]
     assert svg_of(drawing).count('rx="3"') == len(labels)
@@ -236,10 +255,12 @@ def test_equal_pills_have_one_colour() -> None:
 
 
 def pill_colours(drawing: Any) -> list[str]:
+    """Return the colours of all pills, which are rectangles with rounded corners."""
     return re.findall(r'rx="3" fill="(#\w+)"', svg_of(drawing))
 
 
 def test_markdown_and_documents_are_one_line() -> None:
+    """Markdown in a cell is text with styles, without addresses. A document is compact JSON."""
     markdown = table(frames=(Frame([texts("t", "**bold** [link](https://example.com)")]),), custom={"cellOptions": {"type": "markdown"}})
     assert 'font-weight="bold">bold</tspan>' in svg_of(markdown)
     assert "https" not in svg_of(markdown)
@@ -249,6 +270,7 @@ def test_markdown_and_documents_are_one_line() -> None:
 
 
 def test_links_have_a_colour_and_titles_of_their_row() -> None:
+    """Cells with links have the colour of links. Titles of links contain cells of their row, and actions have titles, too."""
     links = [{"title": "Open ${__data.fields.files} of ${__value.text}", "url": "https://example.com"}]
     table_with_links = table(override("disk", links=links))
     assert svg_of(table_with_links).count(f'fill="{THEMES["dark"].link}"') == 3
@@ -268,12 +290,14 @@ def test_wrapped_texts_make_rows_higher() -> None:
 
 
 def object_array(*values: Any) -> Any:
+    """Return an array of documents. NumPy would make a matrix of lists."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
 def test_header_may_be_hidden_and_rows_higher() -> None:
+    """A table may have no header, and rows of another height, of which fewer fit."""
     assert visible_texts(table(options={"showHeader": False}))[0] == "sdb"
     long_frame = Frame([numbers("n", *range(100))])
     small_rows, large_rows = (svg_of(table(frames=(long_frame,), options={"cellHeight": name})).count("<polyline") for name in ("sm", "lg"))
@@ -288,6 +312,7 @@ def test_series_become_rows_unless_the_panel_selects_one() -> None:
 
 
 def test_texts_of_users_are_escaped() -> None:
+    """Names, cells and settings of a hostile dashboard are text or are ignored."""
     frame = Frame([texts(HOSTILE, HOSTILE), numbers("n", 1)])
     custom = {"align": HOSTILE, "width": HOSTILE, "cellOptions": {"type": "color-background", "mode": HOSTILE}}
     svg = svg_of(table(frames=(frame,), unit=HOSTILE, custom=custom, options={"footer": {"show": True, "reducer": [HOSTILE]}}))

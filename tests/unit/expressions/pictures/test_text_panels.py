@@ -11,18 +11,22 @@ from tests.unit.expressions.pictures.panel_samples import HOSTILE, draw_panel, s
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing
 from dashwright.expressions.pictures.panels.rich_text import TextBlock, html_blocks, markdown_blocks
 
+#: The elements of SVG that a text panel consists of.
 SVG_NAMES = {"text", "tspan", "rect", "polyline"}
 
 
 def plain_text(block: TextBlock) -> str:
+    """Return the text of a block without its styles."""
     return "".join(span.text for span in block.spans)
 
 
 def text_panel(content: object, mode: str = "markdown", height: float = 600) -> PanelDrawing:
+    """Return the drawing of a text panel."""
     return draw_panel("text", options={"content": content, "mode": mode}, height=height)
 
 
 def all_text(drawing: PanelDrawing) -> str:
+    """Return the texts of a drawing, separated by spaces."""
     return " ".join("".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawing)}</svg>"))
 
 
@@ -44,6 +48,7 @@ def test_words_have_the_styles_of_their_marks() -> None:
     (html,) = html_blocks("<b>b</b> <em>i</em> <code>c</code> <s>s</s> <a href='https://example.com'>l</a>")
     assert markdown.spans == html.spans
     styles = [span.style for span in html.spans if span.text.strip()]
+    # Each of the five texts has exactly one style: the first is bold, the second italic, and so on.
     assert [(style.bold, style.italic, style.code, style.struck, style.link) for style in styles] == [
         tuple(position == index for position in range(5)) for index in range(5)
     ]
@@ -86,6 +91,7 @@ def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
     svg = svg_of(text_panel(f'<p>before</p><div style="{style}"><p>one</p><p>two</p></div><p>after</p>', "html"))
     boxes = re.findall(r'<rect x="4.0" y="([\d.]+)" width="392.0" height="([\d.]+)" rx="4" fill="(#\w+)"', svg)
     assert [background for *_, background in boxes] == [fill] * bool(fill)
+    # The second and the third of the four lines are in the box.
     lines = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg)]
     assert all(float(top) < y < float(top) + float(height) for top, height, _ in boxes for y in lines[1:3])
     assert all(not float(top) < lines[index] < float(top) + float(height) for top, height, _ in boxes for index in (0, 3))
@@ -96,17 +102,20 @@ def test_a_box_has_its_padding_around_its_text_if_it_fits() -> None:
     """The text of a box has its padding as distance from the edges, unless the panel is too low for that."""
 
     def text_in_box(height: float) -> tuple[float, float]:
+        """Return the distance of the text from the left edge of its box, and the height of the box."""
         svg = svg_of(text_panel('<div style="background: blue; padding: 16px">text</div>', "html", height))
         (box,) = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)" rx="4"', svg)
         (text,) = re.findall(r'<text x="([\d.]+)" y="[\d.]+"', svg)
         return float(text) - float(box[0]), float(box[2])
 
     inset, height = text_in_box(100)
+    # The box is as high as its padding and a line, which is 1.4 times as high as a font of 14 pixels.
     assert (inset, height) == (16.0, round(2 * 16 + 14 * 1.4, 1))
     assert text_in_box(30)[1] < 30
 
 
 def test_blocks_move_closer_before_text_is_omitted() -> None:
+    """In a panel that is slightly too low, all lines are drawn. In a lower one, the last line is omitted."""
     content = "\n\n".join(f"line {index}" for index in range(6))
     assert all_text(text_panel(content, height=145)).endswith("line 5")
     assert "line 5" not in all_text(text_panel(content, height=130))
@@ -143,6 +152,7 @@ def test_children_of_a_row_are_next_to_each_other_if_they_fit(style: str, width:
 
 
 def test_elements_that_are_displayed_as_blocks_have_lines_of_their_own() -> None:
+    """An inline element that is displayed as a block begins and ends a line, and adds no empty line."""
     (block,) = html_blocks('<p>a<span style="display:block">b</span>c<span>d</span></p>')
     assert plain_text(block) == "a\nb\ncd"
     assert plain_text(html_blocks('<p><a style="display: block">first</a></p>')[0]) == "first"
@@ -154,6 +164,7 @@ def test_text_in_a_box_is_legible() -> None:
         re.findall(r'fill="(#\w+)">text', svg_of(text_panel(f'<div style="background:{background}">text</div>', "html")))[0]
         for background in ("white", "black")
     ]
+    # In hexadecimal notation, a dark grey is smaller than a light one.
     assert colours[0] < colours[1]
     text_with_own_colour = svg_of(text_panel('<div style="background:white;color:#abcdef">text</div>', "html"))
     assert 'fill="#abcdef">text' in text_with_own_colour
@@ -178,6 +189,7 @@ def test_text_that_does_not_fit_is_reported() -> None:
 
 ELEMENTS = "< > </ <b> </b> <td> <table> <tr> <li> <ol> </ol> </table> <p/style='color:red'> <!-- --> <br> <pre> </pre> <a/href=x>"
 MARKDOWN_SIGNS = "& &#0; ** ` [ ]( ) | - # text"
+#: Parts of texts that may begin, end or interrupt elements and marks.
 FRAGMENTS = st.sampled_from([*ELEMENTS.split(), *MARKDOWN_SIGNS.split(), "\0", "\ud800", "\n", "> ", "- ", "# ", "\t", HOSTILE])
 
 

@@ -95,7 +95,7 @@ def test_labels_of_times_do_not_touch(start: int, length: int, width: float, zon
     ticks = time_ticks(start, start + length, width, lambda text: 6.0 * len(text), ZoneInfo(zone))
     assert all(start <= time <= start + length for time in ticks.times)
     widest = max((6.0 * len(label) for label in ticks.labels), default=0)
-    # Months have 28 days at least, which a step counts as 30.
+    # The shortest month has this part of the days of the longest one.
     assert all((second - first) / length * width >= widest * 28 / 31 for first, second in pairwise(ticks.times))
 
 
@@ -107,7 +107,8 @@ def test_labels_of_times_do_not_touch(start: int, length: int, width: float, zon
     base=st.sampled_from([2, 10]),
 )
 def test_scales_of_any_ends_have_positions(low: float, span: float, height: float, distribution: str, base: int) -> None:
-    """The lower end is at the bottom and the upper one at the top; ticks are not too many."""
+    """The lower end of a linear scale is at the bottom and the upper one at the top; no scale has more than 500 ticks."""
+    # The span is smaller than the precision of the lower end.
     if low + span == low:
         return
     scale = ValueScale(low, low + span, height, distribution, base)

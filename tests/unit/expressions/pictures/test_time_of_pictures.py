@@ -9,15 +9,19 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.models.pictures import PictureOptions
 from dashwright.expressions.pictures.zones import PictureTime, picture_time
 
+#: A Wednesday.
 NOW = datetime(2024, 1, 17, 12, tzinfo=UTC)
+#: The time of half past two in summer time in Berlin, half an hour before the clocks are set back.
 CLOCKS_SET_BACK = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 
 
 def time_of(spec: dict[str, Any], **options: str) -> PictureTime:
+    """Return the time of the picture of a dashboard, with options from the URL."""
     return picture_time(spec, PictureOptions.model_validate(options), NOW)
 
 
 def range_texts(time: PictureTime) -> tuple[str, str]:
+    """Return the start and the end of the range, in the zone of the picture."""
     return time.range.start.isoformat(), time.range.end.isoformat(timespec="seconds")
 
 
@@ -25,6 +29,7 @@ BOARD = {"time": {"from": "now-2h", "to": "now-1h"}, "timezone": "America/New_Yo
 
 
 def test_the_dashboard_has_a_range_and_a_zone() -> None:
+    """A picture has the range and zone of its dashboard, in either schema; the default is the last six hours in UTC."""
     assert range_texts(time_of(BOARD)) == ("2024-01-17T05:00:00-05:00", "2024-01-17T06:00:00-05:00")
     assert range_texts(time_of({})) == ("2024-01-17T06:00:00+00:00", "2024-01-17T12:00:00+00:00")
     elements = {"elements": {}, "timeSettings": {"from": "now-1h", "to": "now", "timezone": "Asia/Tokyo"}}
@@ -32,6 +37,7 @@ def test_the_dashboard_has_a_range_and_a_zone() -> None:
 
 
 def test_the_url_comes_first() -> None:
+    """The range and the zone of the URL replace those of the dashboard."""
     assert range_texts(time_of(BOARD, **{"from": "20240115", "to": "20240115T103000", "timezone": "utc"})) == (
         "2024-01-15T00:00:00+00:00",
         "2024-01-15T10:30:00+00:00",
@@ -49,6 +55,7 @@ def test_days_and_weeks_begin_in_the_zone() -> None:
 
 
 def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
+    """An unknown zone of a dashboard is UTC. One in the URL is an error that names it."""
     with pytest.raises(BadRequest, match="'Mars', which is not a time zone"):
         time_of(BOARD, timezone="Mars")
     assert time_of({"timezone": "Mars"}).zone_name == "UTC"

@@ -32,10 +32,12 @@ from dashwright.expressions.pictures.theme import THEMES
 #: The size of the panels, without a legend, so that the height of their plots is 172 pixels.
 HEIGHT = 200
 NO_LEGEND = {"legend": {"showLegend": False}}
+#: The fill of paths that are lines only.
 NO_FILL = "none"
 
 
 def rule(name: str, **properties: Any) -> dict[str, Any]:
+    """Return a rule for the series with a name. In names of properties, two underscores are a dot."""
     property_list = [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()]
     return {"matcher": {"id": "byName", "options": name}, "properties": property_list}
 
@@ -60,6 +62,7 @@ def points(path: str) -> list[tuple[float, float]]:
 
 
 def labels(content: str) -> list[str]:
+    """Return all texts in the SVG of a panel."""
     return re.findall(r"<text[^>]*>([^<]*)</text>", content)
 
 
@@ -108,6 +111,7 @@ def test_steps_change_before_or_after_a_point() -> None:
 def test_smooth_lines_do_not_exceed_their_points() -> None:
     """A smooth line is monotone between two points, so it does not exceed them."""
     [line] = marks(svg(series(0, 0, 10, 10, 0, 0), custom={"lineInterpolation": "smooth"}))
+    # Each third point is one of the line, and the others are control points.
     ys = [y for _, y in points(line["d"])]
     assert min(ys) == pytest.approx(min(ys[::3]))
     assert max(ys) == pytest.approx(max(ys[::3]))
@@ -115,6 +119,7 @@ def test_smooth_lines_do_not_exceed_their_points() -> None:
 
 def test_a_null_is_a_gap_and_lone_points_are_dots() -> None:
     """A null is a gap, and a lone point a dot, unless nulls are spanned."""
+    # The lone point is 4. In the mode "auto", the other points are too close to each other to be dots.
     frame = Frame([times(65, step_ms=9_000), numbers("v", 1, 2, None, 4, None, *[3.0] * 60)])
     line, dots = marks(svg(frame, custom={"showPoints": "auto"}))
     assert line["d"].count("M") == 2
@@ -185,6 +190,7 @@ def test_narrow_bars_are_filled_with_the_colour_of_their_edges() -> None:
 
 
 def test_bars_of_zero_in_a_stack_are_not_drawn() -> None:
+    """A stacked bar without a height has no mark, which would look like a line on the bar below."""
     stack = {"drawStyle": "bars", "stacking": {"mode": "normal"}}
     _, second = marks(svg(series(1, 2, 3, name="a"), series(0, 5, 0, name="b"), custom=stack))
     assert second["d"].count("M") == 1
@@ -301,6 +307,7 @@ def test_times_are_those_of_the_range() -> None:
     assert {"00:00", "00:05"} <= set(labels(svg(series(1, 2))))
 
 
+#: A threshold in the middle of an axis from 0 to 10.
 THRESHOLDS = {"steps": [{"value": None, "color": "green"}, {"value": 5, "color": "#ff0000"}]}
 
 
@@ -317,7 +324,7 @@ def test_thresholds_are_areas_and_lines(mode: str, areas: int, lines: int) -> No
 
 
 def test_a_transparent_step_makes_a_limit_below() -> None:
-    """The line of a transparent step has the colour of the step before."""
+    """A transparent step has no area, and its line has the colour of the step before."""
     steps = [{"value": None, "color": "red"}, {"value": 5, "color": "transparent"}]
     content = svg(series(1, 9), custom={"thresholdsStyle": {"mode": "line+area"}}, thresholds={"steps": steps}, min=0, max=10)
     assert content.count('fill-opacity="0.15"') == 1
@@ -392,19 +399,20 @@ def test_names_are_cut_where_they_remain_distinct() -> None:
     """Names that differ only at their ends are cut in the middle if a legend is narrow, and others at their ends."""
     legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
 
-    def names(*suffixes: str) -> list[str]:
-        frames = [series(12.5, 23.6, name=name) for name in suffixes]
+    def cut_names(*names: str) -> list[str]:
+        """Return the names of series that the legend cuts."""
+        frames = [series(12.5, 23.6, name=name) for name in names]
         texts = visible_texts(
             draw_panel("timeseries", *frames, options={"legend": legend}, width=300, height=400, defaults={"decimals": 1})
         )
         return [text for text in texts if "…" in text]
 
     long_name = "a long name of a series of a system"
-    assert all(name.startswith("a lon") for name in names(f"{long_name} 1", f"{long_name} 2"))
-    assert [name[-2:] for name in names(f"{long_name} 1", f"{long_name} 2")] == [" 1", " 2"]
-    assert all(name.endswith("…") for name in names(f"1 {long_name}", f"2 {long_name}"))
+    assert all(name.startswith("a lon") for name in cut_names(f"{long_name} 1", f"{long_name} 2"))
+    assert [name[-2:] for name in cut_names(f"{long_name} 1", f"{long_name} 2")] == [" 1", " 2"]
+    assert all(name.endswith("…") for name in cut_names(f"1 {long_name}", f"2 {long_name}"))
     # The names differ behind the start that fits, unless the texts are smaller.
-    assert len(set(names(f"a long name of a sys 1 {long_name}", f"a long name of a sys 2 {long_name}"))) == 2
+    assert len(set(cut_names(f"a long name of a sys 1 {long_name}", f"a long name of a sys 2 {long_name}"))) == 2
 
 
 def test_fonts_are_smaller_before_names_are_cut() -> None:
@@ -429,6 +437,7 @@ def test_legends_show_values_that_a_line_does_not() -> None:
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize(("descends", "direction"), [(True, "l3 3l3 -3"), (False, "l3 -3l3 3")])
 def test_header_of_a_legend_has_a_sign_at_the_column_that_orders_it(theme: str, descends: bool, direction: str) -> None:
+    """The sign is to the right of the title of the column that orders the rows, and shows the direction of the order."""
     legend = {"displayMode": "table", "placement": "right", "calcs": ["min", "max"], "sortBy": "Max", "sortDesc": descends}
     panel = panel_of("timeseries", options={"legend": legend})
     content = svg_of(DRAW_FUNCTIONS["timeseries"](props_of(panel, series(1, 2), theme=theme)))
@@ -442,6 +451,7 @@ def test_table_of_names_at_the_right_has_a_header() -> None:
     """A legend table without calculations has a header to the right of the plot. Below the plot, it is a list without a header."""
 
     def legend_texts(placement: str) -> list[str]:
+        """Return the texts of a panel whose legend is at a place."""
         legend = {"displayMode": "table", "placement": placement, "calcs": []}
         return visible_texts(draw_panel("timeseries", series(1, 2, name="a"), options={"legend": legend}))
 
@@ -564,6 +574,7 @@ def test_no_setting_breaks_a_panel(custom: Any, defaults: Any, legend: Any, size
 
 @pytest.mark.parametrize(("count", "visible_count", "step"), [(2, 2, 17), (4, 4, 13), (9, 3, 15)])
 def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, visible_count: int, step: float) -> None:
+    """Rows of a legend that does not fit are closer to each other. Only if they still do not fit are entries omitted."""
     frames = [series(1, 2, name=f"s{index}") for index in range(count)]
     options = {"legend": {"displayMode": "table", "calcs": ["max"]}}
     content = svg_of(draw_panel("timeseries", *frames, options=options, height=190))

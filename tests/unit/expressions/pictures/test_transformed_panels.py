@@ -33,6 +33,7 @@ VARIABLES = {"list": [{"name": "unit", "type": "constant", "query": "Percent"}]}
 
 
 def picture(format_: Literal["svg", "json"], *transformations: dict[str, Any]) -> bytes:
+    """Return the picture of, or the report on, a table with transformations."""
     panel = {"id": 1, "type": "table", "title": "T", "targets": [TARGET], "transformations": list(transformations)}
     request = PictureRequest(spec={"panels": [panel], "templating": VARIABLES}, format=format_, width=600, height=300)
     return asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30)).body
@@ -67,13 +68,17 @@ def test_a_panel_draws_its_transformed_frames() -> None:
     ],
 )
 def test_the_report_names_what_is_left_out_or_failed(transformations: list[dict[str, Any]], state: str, message: str | None) -> None:
+    """A panel has the state ``partial`` without a transformation that pictures lack, and ``error`` after one that failed."""
     (panel,) = json.loads(picture("json", *transformations))["panels"]
     assert panel["state"] == state
     assert panel.get("message", "").startswith(message or "")
 
 
 def test_lines_connect_values_next_to_rows_that_a_join_added() -> None:
-    """A series has a point for each of its own rows, so that a null of its own is the only gap."""
+    """A series has no points at rows that only the other frame has, so that lines connect its own points.
+
+    Rows of the other frame next to a null of the series are nulls, too, unless nulls are spanned.
+    """
     frames = [frame("A", time=[1, 3, 5], a=[1, None, 5]), frame("B", column("time", [2, 4]), b=[2, 4])]
     (joined,) = apply_all(frames, {"id": "prepareTimeSeries"})
     series = series_of([to_frame(joined)])

@@ -12,6 +12,7 @@ from tests.unit.expressions.pictures.panel_samples import draw_panel, numbers, s
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
 
+#: Five points in two series over the first column.
 FRAME = Frame([numbers("x", 1, 2, 3), numbers("a", 10, 20, None), numbers("b", 5, 5, 5)])
 WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 1e308, "x", "a", [], {}, [{"x": "x", "y": "a"}], [{"x": {"matcher": 3}}]]
@@ -19,6 +20,7 @@ WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
 
 
 def count_points(drawing: PanelDrawing) -> int:
+    """Return the number of points, each of which is drawn as two arcs."""
     return svg_of(drawing).count("a2.5 2.5") // 2
 
 
@@ -45,6 +47,7 @@ def test_a_trend_is_a_line_over_the_configured_column() -> None:
     line = re.findall('<polyline points="([^"]*)"', svg_of(draw_panel("trend", frame, options={"xField": "x"})))[-1]
     positions = [float(point.split(",")[0]) for point in line.split()]
     assert positions == sorted(positions)
+    # The panel is 400 pixels wide, and the line has little more than a point for each pixel.
     assert len(positions) <= 400 * 1.3
 
 
