@@ -15,9 +15,11 @@ class FailingProvider(ExternalServer):
         self.removed = False
 
     async def start(self) -> None:
+        """Raise CannotProvide with the reason."""
         raise CannotProvide(self._reason)
 
     async def remove(self) -> None:
+        """Record the removal."""
         self.removed = True
 
 

@@ -55,6 +55,7 @@ class CountingPasswords(Passwords):
         self.suspect_verifications = 0
 
     async def verify(self, stored: str | None, password: str, *, salt: str | None = None, is_suspect: bool = False) -> bool:
+        """Record the hash, count a suspect verification, and return whether the password is correct."""
         self.verifications.append(stored)
         self.suspect_verifications += is_suspect
         return await super().verify(stored, password, salt=salt, is_suspect=is_suspect)
@@ -62,6 +63,7 @@ class CountingPasswords(Passwords):
 
 @pytest.fixture
 def counting_passwords() -> Iterator[CountingPasswords]:
+    """Yield passwords whose verifications are recorded."""
     counting_passwords = CountingPasswords()
     yield counting_passwords
     counting_passwords.close()
@@ -77,6 +79,7 @@ def throttle() -> LoginThrottle:
 def authenticator(
     accounts: Accounts, counting_passwords: CountingPasswords, throttle: LoginThrottle, clock: ManualClock
 ) -> BasicAuthenticator:
+    """Return the authenticator of logins under test."""
     return BasicAuthenticator(accounts, counting_passwords, throttle)
 
 

@@ -54,10 +54,12 @@ class Keys:
     lookups: list[object] = field(default_factory=list)
 
     async def by_hash(self, secret_hash: str) -> Key | None:
+        """Record the look-up, and return the key with a hash."""
         self.lookups.append(secret_hash)
         return self.hashes.get(secret_hash)
 
     async def by_name(self, org_id: int, name: str) -> Key | None:
+        """Record the look-up, and return the key of an organization with a name."""
         self.lookups.append((org_id, name))
         return self.names.get((org_id, name))
 
@@ -70,6 +72,7 @@ class CountingHashes(KeyHashes):
         self.computed = 0
 
     async def hash_secret(self, secret: str, salt: str, *, is_suspect: bool = False) -> str:
+        """Count the hash, and return it."""
         self.computed += 1
         return await super().hash_secret(secret, salt, is_suspect=is_suspect)
 
@@ -103,6 +106,7 @@ class Setup:
             self.keys.hashes[stored] = replace(key, identity=replace(key.identity, expires_at=expires_at))
 
     async def authenticate(self, text: str, org_id: int | None = None, address: str = "192.0.2.1") -> Identity:
+        """Return the identity of a bearer token. Raises Unauthorized if it is refused."""
         return await self.bearer.identify(Credentials(f"Bearer {text}", address), org_id)
 
     async def refusal(self, text: str, org_id: int | None = None, address: str = "192.0.2.1") -> tuple[str, str]:

@@ -37,6 +37,7 @@ class IdleStream:
     index = 0
 
     def boundary(self, namespace: str) -> int:
+        """Return 0: no change of the namespace has been read."""
         return 0
 
 

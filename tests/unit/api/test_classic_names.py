@@ -11,6 +11,7 @@ from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
     ("title", "slug"), [("Production Overview", "production-overview"), (" Größe: 5 % ", "groe-5"), ("日本", ""), ("a--b__c", "a-b-c")]
 )
 def test_a_slug_is_small_letters_digits_and_hyphens(title: str, slug: str) -> None:
+    """The slug of a title has its letters and digits in ASCII, in lower case; hyphens replace spaces and underscores."""
     assert slug_of(title) == slug
 
 

@@ -22,10 +22,12 @@ class RecordingAuthenticator:
     credentials: list[Credentials] = field(default_factory=list)
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
+        """Record the credentials, and return the identity of a viewer."""
         self.credentials.append(credentials)
         return Identity("user:1", "ann", org_id or 1, Role.VIEWER, 1)
 
     async def identity_in(self, identity: Identity, org_id: int) -> Identity:
+        """Return the identity unchanged."""
         return identity
 
 

@@ -54,6 +54,7 @@ def test_a_push_to_the_branch_requests_an_incremental_sync() -> None:
 
 
 def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
+    """If no branch is configured, only a push to the default branch in the payload requests a job."""
     assert decision_of("push", {"ref": "refs/heads/trunk", "repository": SYNCED_REPOSITORY}, branch="").job == SYNC
     assert decision_of("push", {"ref": "refs/heads/main", "repository": SYNCED_REPOSITORY}, branch="").job is None
 
@@ -78,6 +79,7 @@ def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str
 
 @pytest.mark.parametrize("action", ["opened", "reopened", "synchronize"])
 def test_a_pull_request_to_the_branch_is_reviewed_when_its_commits_change(action: str) -> None:
+    """The job has the number, the branch, the commit and the page of the pull request."""
     page = "https://git.example.org/team/boards/pull/12"
     expected = {"ref": "change/one", "hash": COMMIT, "pr": 12, "url": page}
     job = JobSpec.model_validate({"action": "pr", "repository": "boards", "pr": expected})
@@ -86,6 +88,7 @@ def test_a_pull_request_to_the_branch_is_reviewed_when_its_commits_change(action
 
 @pytest.mark.parametrize("action", ["closed", "assigned", "labeled", "edited", ""])
 def test_other_events_of_a_pull_request_request_nothing(action: str) -> None:
+    """An event without new commits is accepted, with a message that it is ignored."""
     assert decision_of("pull_request", pull_request_payload(action)) == Decision(200, f"ignore pull request event: {action}")
 
 
@@ -108,6 +111,7 @@ def test_a_pull_request_to_another_branch_requests_nothing() -> None:
     ],
 )
 def test_events_of_other_repositories_and_malformed_events_are_rejected(event: str, payload: Any, message: str) -> None:
+    """An event that names another repository, or lacks members, is an error with its reason."""
     with pytest.raises(BadRequest, match=message):
         decision_of(event, payload)
 

@@ -107,6 +107,7 @@ def test_merge_requests_of_gitlab_request_reviews(payload: dict[str, Any], is_re
     ("action", "code"), [("opened", 202), ("reopened", 202), ("synchronized", 202), ("synchronize", 200), ("edited", 200)]
 )
 def test_pull_requests_of_gitea_request_reviews(action: str, code: int) -> None:
+    """The names of actions with new commits are those of Gitea: ``synchronized``, unlike GitHub's ``synchronize``."""
     pull_request = {"number": 7, "html_url": PAGE, "base": {"ref": "main"}, "head": {"ref": "change", "sha": COMMIT}}
     payload = {"action": action, "repository": {"full_name": "team/boards"}, "pull_request": pull_request}
     assert decision_of(GITEA.deliveries, "pull_request", payload).code == code
@@ -137,6 +138,7 @@ def test_pushes_to_bitbucket_request_syncs(payload: dict[str, Any], options: dic
 
 @pytest.mark.parametrize(("event", "code"), [("pullrequest:created", 202), ("pullrequest:updated", 202), ("pullrequest:fulfilled", 200)])
 def test_pull_requests_of_bitbucket_request_reviews(event: str, code: int) -> None:
+    """A new or updated pull request is reviewed. Its commit is abbreviated, as in Bitbucket's payloads."""
     decision = decision_of(BITBUCKET.deliveries, event, pull_request_payload())
     assert decision.code == code
     if decision.job is not None and decision.job.pr is not None:
@@ -204,6 +206,7 @@ def test_pull_requests_of_bitbucket_data_center_request_reviews(event: str, code
     ],
 )
 def test_malformed_deliveries_are_rejected(deliveries: Deliveries, event: str, payload: Any, message: str) -> None:
+    """A delivery of any kind of host that lacks members, or names another repository, is an error with its reason."""
     with pytest.raises(BadRequest, match=message):
         decision_of(deliveries, event, payload)
 

@@ -18,6 +18,7 @@ class FakeDatabase:
         self.is_unavailable = False
 
     async def check(self) -> None:
+        """Raise Unavailable if the test has set ``is_unavailable``."""
         if self.is_unavailable:
             raise Unavailable("away")
 

@@ -22,6 +22,7 @@ def test_browsers_are_known_by_what_they_accept(accept: str, is_browser: bool) -
     ("path", "has_pages"), [("/", True), ("/d/x", True), ("/apix", True), ("/api", False), ("/api/x", False), ("/apis/x", False)]
 )
 def test_the_api_has_no_error_pages(path: str, has_pages: bool) -> None:
+    """Errors of paths below ``/api`` and ``/apis`` are JSON, also for browsers."""
     assert html.has_error_pages(path) is has_pages
 
 

@@ -13,6 +13,7 @@ class BrokerWithoutReplies(MemoryBroker):
     """A broker that is lost when a reply is sent."""
 
     async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
+        """Raise Unavailable."""
         raise Unavailable("The message broker is not connected; try again later")
 
 
@@ -23,6 +24,7 @@ class AcceptedSubmissions(QueueSubmissions):
         super().__init__(broker, None, None, None, allows_anonymous=True)  # type: ignore[arg-type]
 
     async def _accept(self, delivery: Delivery) -> bytes:
+        """Return the body of a reply."""
         return b"{}"
 
 

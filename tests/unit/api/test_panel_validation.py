@@ -30,6 +30,7 @@ class FakeWorker:
     is_previous_version: bool = False
 
     async def respond(self, request: Request) -> Reply:
+        """Record the titles in a request, and reply when the test permits it. A previous version does not know the endpoint."""
         titles = [orjson.loads(line)["title"] for line in request.body.split(b"\n")]
         self.requests.append([title[:9] for title in titles])
         self.arrived.release()

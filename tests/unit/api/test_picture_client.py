@@ -23,11 +23,13 @@ class SlowService:
         self.calls = 0
 
     async def call(self, *_: Any, **__: Any) -> Any:
+        """Count the call, and return the service itself as the response when the test permits it."""
         self.calls += 1
         await self.may_respond.wait()
         return self
 
     async def read(self) -> bytes:
+        """Return the body of the response."""
         return b""
 
 

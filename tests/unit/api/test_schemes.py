@@ -31,12 +31,15 @@ class GatedRecords:
     lookups: int = 0
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
+        """Return the identity in an organization, by default the first one."""
         return await self._read(org_id or 1)
 
     async def identity_in(self, identity: Identity, org_id: int) -> Identity:
+        """Return the identity in another organization."""
         return await self._read(org_id)
 
     async def _read(self, org_id: int) -> Identity:
+        """Count a look-up, wait at a gate if the test has gates, and return the identity, or raise the error that the test has set."""
         self.lookups += 1
         role = self.role
         if self.is_unavailable:

@@ -74,6 +74,7 @@ class LimiterUnderTest:
         return Counter(organization for organization, *_ in self.working)
 
     async def _request(self, organization: int) -> None:
+        """Wait for a slot of an organization, and hold it until the request is ended or cancelled."""
         task = asyncio.current_task()
         assert task is not None
         with suppress(asyncio.CancelledError):

@@ -47,13 +47,16 @@ class SilentSource(Source):
         self.released = asyncio.Event()
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Return no frames, after the source is released."""
         return await self._wait()
 
     async def health(self) -> str:
+        """Return an empty message, after the source is released."""
         await self._wait()
         return ""
 
     async def _wait(self) -> Sequence[Frame]:
+        """Count the query, set an event if its number is that of the event, and return no frames after the source is released."""
         self.query_count += 1
         if self.query_count == SLOTS_PER_ORG:
             self.org_slots_used.set()
@@ -70,11 +73,13 @@ class StubSources:
         self._slow = slow
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
+        """Return the slow data source for the uid ``slow``, and the usual ones for others."""
         if queries[0].datasource.uid == "slow":
             return [DataSource("slow", self._slow) for _ in queries]
         return await SourceRegistry().find(queries, context)
 
     async def catalog(self, context: QueryContext) -> Catalog:
+        """Return an empty catalog."""
         return Catalog()
 
 

@@ -26,6 +26,7 @@ class TenNumbers:
     inputs: tuple[str, ...] = ()
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        """Return ten numbers without labels."""
         return Outcome(Numbers(LabelSets.of((NO_LABELS,) * 10), Cells(np.ones(10))))
 
 

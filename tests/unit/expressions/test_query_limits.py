@@ -180,9 +180,11 @@ class SlowSource(Source):
         self._pass_time = pass_time
 
     async def health(self) -> str:
+        """Return an empty message."""
         return ""
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Let the time pass, and return no frames."""
         self._pass_time()
         return []
 

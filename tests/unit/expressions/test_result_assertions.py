@@ -107,9 +107,11 @@ class RecordingSource(Source):
         self.ranges: dict[str, TimeRange] = {}
 
     async def health(self) -> str:
+        """Return an empty message."""
         return ""
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Record the time range of the query, and return no frames."""
         self.ranges[query.ref_id] = time_range
         return []
 

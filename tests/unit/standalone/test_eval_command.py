@@ -28,7 +28,7 @@ WriteDocument = Callable[[Any], str]
 
 @pytest.fixture
 def write_document(tmp_path: Path) -> WriteDocument:
-    """Write a document to a file of its own and return the file's name."""
+    """Return a function that writes a document to a file of its own, and returns the file's name."""
 
     def write_document(document: Any) -> str:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"

@@ -32,6 +32,7 @@ class FakeServer:
         return str(self.server.make_url("/")).rstrip("/")
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
+        """Record the request, with the parameters of its query and body together, and return the handler's response."""
         form = {key: str(value) for key, value in (await request.post()).items()}
         self.requests.append((request.method, request.path, {**request.query, **form}, dict(request.headers)))
         return await self._handler(request)

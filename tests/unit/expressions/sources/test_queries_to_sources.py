@@ -61,6 +61,7 @@ class CountedSource(Source):
     record: SourceRecord
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Record the query, and a cancellation of it, and return a frame with the number of queries."""
         self.sources.sent_queries.append((self.record.uid, query, limits))
         try:
             if self.sources.before_response is not None:
@@ -71,6 +72,7 @@ class CountedSource(Source):
         return read_frames(FRAME % len(self.sources.sent_queries))
 
     async def health(self) -> str:
+        """Return the message of a healthy data source, after ``before_response``."""
         if self.sources.before_response is not None:
             await self.sources.before_response(self.record.uid)
         return "it works"
