@@ -121,7 +121,7 @@ def test_parameters_have_their_types() -> None:
 
 
 def test_bodies_are_described_by_their_models() -> None:
-    """Each model is a component. A body without a model has its media type and any content; None is no body."""
+    """Each model is a component. A body without a model has its media type and any content; None means that a request has no body."""
     operation = Operation("x", "X", request=Thing, responses={200: list[Thing], 201: Content(None, ("text/csv",)), 204: None})
     complete = openapi_document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")
     post = complete["paths"]["/api/x"]["post"]
