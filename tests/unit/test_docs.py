@@ -60,6 +60,7 @@ def test_every_row_of_a_table_is_one_line_with_all_cells(page: Path) -> None:
     for table in re.findall(r"(?:^ *\|.*\n)+", prose, re.MULTILINE):
         header, *rows = table.splitlines()
         assert not [row for row in rows if row.count("|") != header.count("|") or not row.endswith("|")]
+    # The second line of a wrapped row ends with a bar, but does not begin with one.
     assert not re.search(r"^ *[^| \n].*\|$", prose, re.MULTILINE)
 
 

@@ -32,6 +32,7 @@ def test_decompression_restores_the_body(coding: str, pack: Compress, data: byte
     decompressor, packed = Decompressor(coding), pack(data)
     unpacked = b""
     for start in range(0, len(packed), size):
+        # Without any input, a body is complete, too.
         assert start == 0 or not decompressor.is_complete
         unpacked += b"".join(decompressor.decompress(packed[start : start + size]))
     assert (unpacked, decompressor.is_complete) == (data, True)

@@ -74,6 +74,7 @@ async def test_panels_that_arrive_during_a_validation_share_the_next_request(wor
         others = [tasks.create_task(worker.check_panel(title)) for title in ("good", "bad", "good", "bad")]
         another_org = tasks.create_task(worker.check_panel("other", org_id=2))
         await worker.arrived.acquire()
+        # The responses to the first panel, to the other organization, and to the four panels together.
         for _ in range(3):
             worker.may_respond.release()
     assert worker.requests == [["first"], ["other"], ["good", "bad"]]
@@ -88,6 +89,7 @@ async def test_a_large_panel_has_a_request_of_its_own(worker: FakeWorker) -> Non
             tasks.create_task(worker.check_panel(title))
         for _ in range(2):
             await worker.arrived.acquire()
+        # Two responses are expected; a third one is permitted, so that a wrong request fails the test instead of waiting.
         for _ in range(3):
             worker.may_respond.release()
     assert sorted(worker.requests) == [["first", "good"], ["large!!!!"]]

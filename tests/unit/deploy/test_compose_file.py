@@ -15,11 +15,11 @@ def test_every_documented_setting_reaches_the_services_that_read_it() -> None:
     services = yaml.safe_load(text)["services"]
     for row in settings.rows():
         for service in settings.SERVICES:
-            assert not row.is_read_by(service) or f"{PREFIX}{row.name}" in services[service]["environment"], (row.name, service)
-    passed = {name for service in settings.SERVICES for name in services[service]["environment"]} | {
-        PREFIX + name for name in settings.FIXED
-    }
-    assert {PREFIX + name.upper() for name in Settings.model_fields} <= passed
+            if row.is_read_by(service):
+                assert f"{PREFIX}{row.name}" in services[service]["environment"], (row.name, service)
+    passed_variables = {name for service in settings.SERVICES for name in services[service]["environment"]}
+    fixed_variables = {PREFIX + name for name in settings.FIXED}
+    assert {PREFIX + name.upper() for name in Settings.model_fields} <= passed_variables | fixed_variables
 
 
 def test_the_example_names_every_variable_of_the_stack() -> None:

@@ -25,6 +25,7 @@ def _resolve_merge_keys(node: Any) -> Any:
         return node
     sources = node.get("<<", [])
     result: dict[str, Any] = {}
+    # Members of earlier sources have precedence.
     for source in reversed(sources if isinstance(sources, list) else [sources]):
         result |= _resolve_merge_keys(source)
     return result | {key: _resolve_merge_keys(value) for key, value in node.items() if key != "<<"}
@@ -128,17 +129,16 @@ def test_every_container_is_bounded(name: str) -> None:
 def test_any_number_of_a_service_can_run(name: str) -> None:
     """A service has no fixed name, and the file for several gateways removes the port, which only one container could have."""
     assert not {"container_name", "hostname"} & set(SERVICES[name])
-    assert "ports" not in SERVICES[
-        name
-    ] or f"  {name}:\n    # A port of the machine can belong to one container only.\n    ports: !reset []" in (
-        ROOT / "deploy/haproxy/docker-compose.yml"
-    ).read_text(encoding="utf-8")
+    file_for_several_gateways = (ROOT / "deploy/haproxy/docker-compose.yml").read_text(encoding="utf-8")
+    removal = f"  {name}:\n    # A port of the machine can belong to one container only.\n    ports: !reset []"
+    assert "ports" not in SERVICES[name] or removal in file_for_several_gateways
 
 
 @pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
 def test_the_services_have_time_to_finish(name: str) -> None:
     """Docker kills a service only after its own shutdown time, and a gateway also after it has drained."""
     seconds = int(SERVICES[name]["stop_grace_period"].removesuffix("s"))
+    # The default in a reference like ${DASHWRIGHT_DRAIN_SECONDS:-3}. Only the gateway has the setting.
     drain = SERVICES[name]["environment"].get("DASHWRIGHT_DRAIN_SECONDS", "0").partition(":-")[2].rstrip("}")
     assert seconds > Settings.model_fields["shutdown_seconds"].default + float(drain or 0)
 
@@ -160,6 +160,7 @@ def test_every_variable_is_a_setting() -> None:
 def test_no_credential_but_the_documented_defaults() -> None:
     """Each password can be set from outside, and its default is documented."""
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    # The values of members such as PASSWORD, and the passwords in URLs.
     passwords = re.findall(r"(?:(?<!ALLOW_DEFAULT_)PASS(?:WORD)?: |://\w+:)(\S+?)(?:@|$)", text, re.MULTILINE)
     assert passwords
     for variable in passwords:
@@ -191,7 +192,7 @@ def test_every_image_is_built_in_two_stages_from_one_base(dockerfile: Path) -> N
 
 @each_dockerfile
 def test_dependencies_are_locked_and_installed_before_the_code(dockerfile: Path) -> None:
-    """Every external package has a hash, and a change of the project's code keeps their layer."""
+    """Every external package has a hash. These packages are in a layer of their own, which a change of the project's code keeps."""
     lines = [" ".join(words) for words in _instructions(dockerfile)]
     locked = next(n for n, line in enumerate(lines) if f"--require-hashes --requirement requirements/{dockerfile.parent.name}.txt" in line)
     code = next(n for n, line in enumerate(lines) if line.startswith("COPY libs/"))
@@ -200,7 +201,7 @@ def test_dependencies_are_locked_and_installed_before_the_code(dockerfile: Path)
 
 
 def test_only_the_jobs_worker_has_git() -> None:
-    """Images contain no programs that their service does not run, because those would need patches, too."""
+    """Only the image of the jobs worker installs packages of Debian, for git. Programs that no service runs would need patches, too."""
     with_packages = [path.parent.name for path in DOCKERFILES if "apt-get" in path.read_text(encoding="utf-8")]
     assert with_packages == ["jobs-worker"]
 

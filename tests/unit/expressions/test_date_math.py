@@ -101,11 +101,11 @@ def test_rounded_units_are_contiguous(now: datetime, unit: str) -> None:
 @given(INSTANTS, st.integers(-40, 40))
 def test_business_days_are_counted_one_by_one(now: datetime, count: int) -> None:
     """A step of many business days equals as many steps of one business day, which skip Saturdays and Sundays."""
-    expected = now
+    expected, day = now, timedelta(days=1 if count > 0 else -1)
     for _ in range(abs(count)):
-        expected += timedelta(days=1 if count > 0 else -1)
+        expected += day
         while expected.weekday() >= 5:
-            expected += timedelta(days=1 if count > 0 else -1)
+            expected += day
     assert parse_start(f"now{count:+}b", now) == expected
 
 

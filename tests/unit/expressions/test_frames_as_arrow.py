@@ -155,6 +155,7 @@ def test_a_long_frame_is_sent_in_batches() -> None:
     ]
     parts = list(chunks(arrow.ArrowFrameWriter().write(Frame(fields))))
     assert len(parts) > count * len(fields) // CHUNK_VALUES
+    # A value needs less than 16 bytes, so no part has much more than the values of one chunk.
     assert max(map(len, parts)) < CHUNK_VALUES * 16
     [table] = tables(b"".join(parts))
     assert table["t"].cast(pa.int64()).to_pylist() == list(range(count))

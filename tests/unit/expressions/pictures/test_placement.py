@@ -185,6 +185,7 @@ def test_bold_titles_end_inside_of_their_panels() -> None:
     picture = compose(layout, [PanelOutcome("", State.DRAWN)] * 2, THEMES["dark"], title, RANGE)
     bold_texts = re.findall(r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*font-weight="bold">([^<]*)<', picture)
     assert len(bold_texts) == 3
+    # The picture is 600 pixels wide, with a margin of 8 pixels.
     for x, size, text in bold_texts:
         assert float(x) + text_width(text, float(size)) * BOLD_WIDTH < 600 - 8
 

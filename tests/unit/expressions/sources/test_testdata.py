@@ -127,6 +127,7 @@ async def test_pulses_are_counted_from_the_epoch() -> None:
     times, values = frame.fields
     assert (frame.name, times.name, values.name) == ("pulse", "Time", "Value")
     assert frame.meta == {"type": "timeseries-multi", "typeVersion": [0, 0]}
+    # The range starts 7 seconds after a multiple of the step. A cycle has 5 steps of 30 seconds, of which the first 2 are on.
     assert field_values(times)[0] == RANGE_START - 7_000
     assert field_values(times)[-1] < RANGE_START + 300_000
     assert field_values(values) == [5.0 if instant // 30_000 % 5 < 2 else None for instant in field_values(times)]

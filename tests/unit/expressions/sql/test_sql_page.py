@@ -57,7 +57,9 @@ def test_an_example_has_the_result_on_the_page(connection: duckdb.DuckDBPyConnec
 
 def _cell_text(value: object) -> str:
     """Return the text of a cell as the page writes it."""
-    return f"{value:g}" if isinstance(value, float) else result_text([[value]]) if value is None else str(value)
+    if value is None:
+        return result_text([[None]])
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def test_the_pattern_finds_examples() -> None:

@@ -251,7 +251,10 @@ async def test_filters_apply_to_queries_of_their_data_source(
     definition = variable("adhoc", datasource=source, filters=filters)
     resolved = await resolve_variables(definition, url={"v": url} if url else None)
     assert (resolved.scope.interpolate("$v"), list(resolved.scope.filters)) == (text, uids)
-    assert (notice in resolved.notices[0]) if notice else not resolved.notices
+    if notice:
+        assert notice in resolved.notices[0]
+    else:
+        assert not resolved.notices
 
 
 async def test_inputs_of_shared_dashboards_have_values() -> None:
