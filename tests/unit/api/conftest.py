@@ -40,6 +40,7 @@ class Account:
 class Accounts:
     """The accounts of a test, by login, instead of a database. The current organization of a login is the first one of its roles."""
 
+    #: Hashes of passwords; None for an account without a password.
     hashes: dict[str, str | None] = field(default_factory=dict)
     #: By organization id. A login without roles is a viewer of organization 1.
     roles: dict[str, Mapping[int, Role]] = field(default_factory=dict)
@@ -120,7 +121,7 @@ def _light_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def accounts(passwords: Passwords, _light_passwords: None) -> Accounts:
-    """``ann`` (Admin), ``ed`` (Editor) and ``vic`` (Viewer), each with the password ``pw``; ``ann`` edits organization 2, too."""
+    """Return ``ann`` (Admin), ``ed`` (Editor) and ``vic`` (Viewer) with the password ``pw``. In organization 2, ``ann`` is an Editor."""
     hashed = await passwords.hash("pw")
     return Accounts(
         {"ann": hashed, "ed": hashed, "vic": hashed},

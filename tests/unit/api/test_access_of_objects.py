@@ -17,8 +17,8 @@ from dashwright.common.identity import CallerType, Identity, Role
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
 
+#: The kinds in folders.
 KINDS = (DASHBOARD, FOLDER, LIBRARY_PANEL)
-"""The kinds in folders."""
 
 
 def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[int, ...] = (), **members: Any) -> Identity:
@@ -160,6 +160,7 @@ def test_a_refusal_names_object_caller_and_action() -> None:
 
 # The strategies of the laws below: random callers, and random trees of these folders.
 FOLDERS = [f"f{number}" for number in range(6)]
+# A rule is for a user, a team, or any role except the first one, which has no permissions.
 rules = st.lists(
     st.builds(
         lambda level, whom: Rule(level, **whom),
@@ -213,6 +214,7 @@ def naive_level(viewer: Identity, tree: AccessTree, kind: Kind, name: str, folde
         path_to_root.append(("folders", folder))
         folder = tree.parents[folder]
     defaults: Mapping[Role, Level] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT}
+    # Rules of the topmost object replace the rights of the role.
     level = Level.NONE if path_to_root[-1] in tree.rules_by_object else defaults[viewer.role]
     for step in reversed(path_to_root):
         level = max(level, level_by(tree.rules_by_object.get(step, [])))

@@ -18,6 +18,7 @@ from dashwright.common.messaging.topology import TOPOLOGY
 
 _PAGE: Final = Path(__file__).parents[3] / "docs/reference/queue.md"
 
+#: Exchanges and queues that programs outside the product do not use, and why.
 _INTERNAL: Final = {
     "dashwright.dead": "the exchange by which services move refused submissions to the queue of the same name",
     "dashwright.dead.work": "wake-ups that no worker could handle",
@@ -33,7 +34,6 @@ _INTERNAL: Final = {
     "dashwright.retry.30s": "a delay before the next attempt",
     "dashwright.retry.300s": "a delay before the next attempt",
 }
-"""Exchanges and queues that programs outside the product do not use, and why."""
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from dashwright.api.http.routing import PUBLIC, Route
 from .conftest import Serve
 
 TEXT = b"0123456789" * MIN_BYTES
+#: Decompression by coding. zlib reads the format of gzip if 16 is added to the size of the window.
 UNPACK = {"gzip": lambda packed: zlib.decompress(packed, 16 + zlib.MAX_WBITS), "zstd": zstd.decompress}
 
 

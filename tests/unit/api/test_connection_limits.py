@@ -62,6 +62,7 @@ async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> N
         assert await unfinished_reader.read() == b""
     # The second request is sent after the time limit for the first one.
     finished_writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    # Both requests have a response, whose body is a JSON object.
     for _ in range(2):
         assert b" 404 " in await finished_reader.readuntil(b"\r\n\r\n")
         await finished_reader.readuntil(b"}")

@@ -12,9 +12,10 @@ from tests.unit.api.gateway_routes import nodes, routes
 
 from dashwright.api.routes.description import described_api
 
+#: Operation ids of Grafana's API by method and path.
 KNOWN_IDS: Final = Path(__file__).with_name("operation_ids.json")
-"""Operation ids of Grafana's API by method and path."""
 
+#: Names of the types that clients know from Grafana's API and from the resource API.
 SPECIFIED_TYPES: Final = [
     "AnnotationActions",
     "AnnotationPermission",
@@ -67,7 +68,6 @@ SPECIFIED_TYPES: Final = [
     "WebhookResponse",
     "WebhookStatus",
 ]
-"""Names of the types that clients know from Grafana's API and from the resource API."""
 
 _BODY: Final = "the body of a dashboard: what its version and its panels define"
 _PANEL: Final = "what the type of the panel defines"
@@ -75,6 +75,8 @@ _SOURCE: Final = "options that the type of the data source defines"
 _OBJECT: Final = "an object of any kind"
 _QUERIES: Final = "queries, whose members their data sources define"
 _PREFERENCES: Final = "what the pages of other servers keep"
+#: The places where any JSON is permitted, with the reason.
+#: A place is a member of a schema, ``[]`` for the items of a list, or an operation with ``request`` or a response status.
 FREE_FORM: Final = {
     "AddDataSourceCommand.jsonData": _SOURCE,
     "AnnotationChange.data": "whatever the client wants to keep with an annotation",
@@ -140,10 +142,6 @@ FREE_FORM: Final = {
     "getPanelSchema 200": "a document of a specification of its own",
     "getTargetSchema 200": "a document of a specification of its own",
 }
-"""The places where any JSON is permitted, with the reason.
-
-A place is a member of a schema, ``[]`` for the items of a list, or an operation with ``request`` or a response status.
-"""
 
 
 @pytest.fixture(scope="module")

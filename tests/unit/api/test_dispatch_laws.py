@@ -13,8 +13,8 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route, Segment, parse_template
 from dashwright.common.errors import BadRequest, MethodNotAllowed, NotFound
 
+#: Method and path of a route, and the parameters of the request.
 DispatchResult = tuple[str, dict[str, str]]
-"""Method and path of a route, and the parameters of the request."""
 
 
 async def handler(_: Call) -> Response:

@@ -28,8 +28,8 @@ TREES = st.dictionaries(
     ),
     max_size=3,
 )
+#: The paths of lists that are sets. Other lists are one field.
 SETS = frozenset({("a",), ("b", "c")})
-"""The paths of lists that are sets. Other lists are one field."""
 
 
 def _paths(tree: object) -> list[str]:

@@ -15,8 +15,9 @@ from dashwright.common.errors import TooManyRequests, Unavailable
 
 from .conftest import Gateway, Serve
 
-# Login and organization. The large body does not fit into the socket buffers, so it is unread while the client does not read.
+# Each owner has a login and an organization.
 FIRST_OWNER, SECOND_OWNER, OWNER_IN_ORG_2 = ResponseOwner("ann", 1), ResponseOwner("ed", 1), ResponseOwner("vic", 2)
+#: A body that does not fit into the buffers of sockets, so that the gateway keeps it while the client does not read.
 LARGE_BODY = bytes(8 * 1024 * 1024)
 
 

@@ -14,12 +14,12 @@ NO_HOSTS = AllowedHosts()
 ADDRESSES = st.ip_addresses()
 V4 = st.ip_addresses(v=4)
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+#: Networks that are not public, by the registries of special addresses.
 NETWORKS = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
     "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
     "::/8", "100::/64", "2001::/32", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ]  # fmt: skip
-"""Networks that are not public, by the registries of special addresses."""
 
 
 @given(st.sampled_from(NETWORKS).flatmap(lambda text: st.ip_addresses(network=text)))

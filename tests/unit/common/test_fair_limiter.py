@@ -97,6 +97,7 @@ def check_laws(under_test: LimiterUnderTest) -> None:
     free_slots = limiter.slots - slots_by_organization.total()
     waiting = Counter(organization for organization, _ in under_test.waiting)
     assert free_slots >= 0
+    # The capacity includes working and waiting requests.
     assert waiting.total() <= limiter.capacity - limiter.slots
     for organization in waiting:
         if slots_by_organization[organization]:

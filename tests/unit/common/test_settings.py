@@ -18,8 +18,8 @@ PAGE = ROOT / "docs/reference/settings.md"
 MODULE = ROOT / "libs/common/src/dashwright/common/settings.py"
 #: Properties of Settings that read more settings than those that count as read: the other ones only cause warnings, or are defaults.
 FALLBACKS = {"unrestricted_settings": set[str](), "public_address": {"public_url"}}
+#: Settings that the expressions service reads by the names of its limits.
 LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
-"""Settings that the expressions service reads by the names of its limits."""
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.timerange import parse_time_range
 
+#: A Thursday.
 NOW = datetime(2020, 3, 26, 15, 12, 56, tzinfo=UTC)
-"""A Thursday."""
 
 INSTANTS = st.integers(0, 4_102_444_800_000).map(
     lambda milliseconds: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)

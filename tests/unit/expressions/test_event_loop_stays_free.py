@@ -23,8 +23,8 @@ from dashwright.expressions.requests.request import parse_request
 
 pytestmark = pytest.mark.exhaustive
 
+#: Maximum time for which one turn of the event loop may use the processor.
 MAX_GAP_SECONDS = 0.05
-"""Maximum time for which one turn of the event loop may use the processor."""
 
 
 def numbers_query(ref_id: str, count: int) -> dict[str, Any]:

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.exhaustive
 
 BUSY_ORG, OTHER_ORG, THIRD_ORG = 2, 1, 3
 SLOTS = 8
+#: Slots that one organization may use. The others are reserved for other organizations.
 SLOTS_PER_ORG = SLOTS - SLOTS // 4
-"""Slots that one organization may use. The others are reserved for other organizations."""
 SLOW_QUERY = {"queries": [{"refId": "A", "datasource": {"type": "slow", "uid": "slow"}}]}
 SMALL_QUERY = {"queries": [{"refId": "A", "type": "math", "expression": "1"}]}
 

@@ -14,8 +14,8 @@ from dashwright.expressions.engine.labels import NO_LABELS, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers, Values
 
+#: Cost of ten numbers in points: 1 for the value of each number, and 32 for its labels.
 RESULT_POINTS = 10 * 33
-"""Cost of ten numbers in points: 1 for the value of each number, and 32 for its labels."""
 
 
 @dataclass(frozen=True)

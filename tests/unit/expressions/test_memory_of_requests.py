@@ -18,7 +18,7 @@ from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.queries import QuerySettings, respond
 
 MEGABYTE = 2**20
-# The organization, the size, and the step. A reservation is closed with the request that made it.
+# The organization, the size, and the step, which is most often a reservation. The step "close" makes a reservation and closes it.
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.sampled_from(["reserve", "reserve", "release", "close"])), max_size=60)
 
 
@@ -97,9 +97,8 @@ async def test_a_request_is_rejected_while_others_use_the_memory(settings: Query
         with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
             await respond(chain_of_sums(50, 20), QueryContext(org_id=1), settings, memory=memory)
         with settings.memory.reservation(2) as reservation_of_org_2:
-            assert (await respond(chain_of_sums(1, 1), QueryContext(org_id=2), settings, memory=reservation_of_org_2)).headers[
-                "status"
-            ] == 200
+            response = await respond(chain_of_sums(1, 1), QueryContext(org_id=2), settings, memory=reservation_of_org_2)
+            assert response.headers["status"] == 200
 
 
 async def test_the_size_of_a_response_is_limited(settings: QuerySettings) -> None:

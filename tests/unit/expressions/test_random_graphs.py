@@ -25,6 +25,7 @@ pytestmark = pytest.mark.exhaustive
 
 Json = Any
 
+#: A request in which both engines report an unsuitable input before the cycle.
 _CLASSIC_IN_A_CYCLE: Json = {
     "queries": [
         {
@@ -44,10 +45,9 @@ _CLASSIC_IN_A_CYCLE: Json = {
     "from": "1600000000000",
     "to": "1600000010000",
 }
-"""A request in which both engines report an unsuitable input before the cycle."""
 
+#: Factor of the number of examples, for longer runs by hand.
 _EXAMPLES_FACTOR = int(os.environ.get("RANDOM_GRAPHS", "1"))
-"""Factor of the number of examples, for longer runs by hand."""
 
 
 async def send_request(request: Json) -> tuple[int, Json]:

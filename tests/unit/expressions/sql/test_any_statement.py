@@ -25,8 +25,8 @@ like_escape not_like_escape ilike_escape list_contains list_value make_timestamp
 regexp_matches round row row_number stddev_pop stddev_samp strftime string_agg struct_extract sum to_days to_json to_microseconds
 to_months trunc unnest var_pop var_samp xor year + - * / % & | << >> ~~ !~~ ~~* !~~*
 """
+#: DuckDB's functions that a statement may call in addition to the macros. Their results depend on their arguments only.
 _DUCKDB_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
-"""DuckDB's functions that a statement may call in addition to the macros. Their results depend on their arguments only."""
 
 
 @pytest.fixture(scope="module")
