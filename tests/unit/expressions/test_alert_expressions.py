@@ -139,6 +139,7 @@ async def test_classic_conditions_without_data_have_a_reason() -> None:
 @pytest.mark.parametrize(("value", "text"), [(float("inf"), "+Inf"), (float("-inf"), "-Inf"), (float("nan"), "NaN")])
 async def test_values_that_are_not_finite_are_matched(value: float, text: str) -> None:
     """The matches of classic conditions show infinities and NaN, such as the result of a division by zero."""
+    # JSON has no such numbers, so a frame has null and names the rows with each of them.
     entity = {float("inf"): "Inf", float("-inf"): "NegInf"}.get(value, "NaN")
     frame = {
         "schema": {"meta": {"type": "numeric-multi", "typeVersion": [0, 1]}, "fields": [{"name": "n", "type": "number"}]},
@@ -206,6 +207,7 @@ async def test_loaded_dimensions_keep_their_digits(convert: type) -> None:
     frames = [series([50], label="value4"), series([50], label="value5"), series([150], label="value6")]
     items = [("value4", 0), ("value5", 0), ("value6", 1)]
     items_with_value4_loaded = [("value5", 0), ("value6", 1), ("value4", 1)]
+    # The first number is the fingerprint of value4.
     for loaded, expected in ((17197996166602471624, items_with_value4_loaded), (17197996166602471625, items)):
         fields = {"expression": "A", "conditions": [recovery_condition(convert(loaded))]}
         result_frames = await frames_of("B", raw_query("A", *frames), target("B", "threshold", **fields))
@@ -264,10 +266,10 @@ async def test_invalid_loaded_dimensions_are_rejected(schema: Any, values: Any, 
 async def test_a_threshold_without_loaded_dimensions_uses_its_evaluator() -> None:
     """Without ``loadedDimensions`` (the rule never fired) or ``unloadEvaluator`` (no recovery threshold), only ``evaluator`` decides."""
     for missing in ("unloadEvaluator", "loadedDimensions"):
-        fields = recovery_condition(fingerprint(Labels.of({"h": "a"})))
-        del fields[missing]
+        incomplete_condition = recovery_condition(fingerprint(Labels.of({"h": "a"})))
+        del incomplete_condition[missing]
         frames = await frames_of(
-            "B", raw_query("A", series([50, 150], h="a")), target("B", "threshold", expression="A", conditions=[fields])
+            "B", raw_query("A", series([50, 150], h="a")), target("B", "threshold", expression="A", conditions=[incomplete_condition])
         )
         assert frames[0]["data"]["values"][1] == [0.0, 1.0]
 

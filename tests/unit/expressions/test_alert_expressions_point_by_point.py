@@ -29,6 +29,7 @@ Rows = list[list[Value]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _VALUES = st.none() | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, 1.0, -2.5]) | st.integers(-1000, 1000).map(float)
 _BOUNDS = st.sampled_from([-2.5, 0.0, 1.0, 7.0])
+# Whether the condition of an evaluator holds for a value and its two bounds, of which most evaluators use only the first one.
 _EVALUATORS: dict[str, Callable[[float, float, float], bool]] = {
     "gt": lambda v, a, _: v > a,
     "lt": lambda v, a, _: v < a,
@@ -198,6 +199,7 @@ def reduce_row(reducer: str, row: list[Value]) -> Value:
     # As in Grafana, there is no difference if the only number is the first value of the row.
     if newest_index == 0:
         difference = percentage = 0.0
+    # As in Grafana, the search for a minimum or maximum begins at the opposite end of all finite numbers.
     outcomes: dict[str, Callable[[], float]] = {
         "avg": lambda: sum(values) / len(values),
         "sum": lambda: sum(values),
@@ -207,6 +209,7 @@ def reduce_row(reducer: str, row: list[Value]) -> Value:
         "median": lambda: median(values),
         "diff": lambda: difference,
         "diff_abs": lambda: abs(difference),
+        # The change relative to the absolute value of the oldest number.
         "percent_diff": lambda: math.copysign(1, oldest) * percentage,
         "percent_diff_abs": lambda: abs(percentage),
         "count_non_null": lambda: float(len(values)),
