@@ -176,10 +176,10 @@ async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: Gi
             hook["events"] = ["push"]
     await make_hooks_due(api)
     await worker.hooks.refresh()
-    ((number, repaired),) = hooks.items()
+    ((hook_id, repaired),) = hooks.items()
     assert (repaired["active"], sorted(repaired["events"])) == (True, ["pull_request", "push"])
     status = await webhook_status(api)
-    assert (repaired["config"]["url"], number) == (status["url"], status["id"])
+    assert (repaired["config"]["url"], hook_id) == (status["url"], status["id"])
     assert status["encryptedSecret"] != before
     work_tree.commit({"more.json": DASHBOARD})
     host.call_push_hooks("team/boards")

@@ -65,14 +65,16 @@ async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -
     assert paths == sorted(paths)
     assert {name: (item["path"], item["title"]) for name, item in items.items()} == {"a": ("a.json", "A"), "b": ("deep/b.json", "B")}
     await _assert_as_stored(git_api, items["b"])
+    # All items except the two dashboards are folders.
+    folder_count = len(listing["items"]) - 2
     _, body = await git_api("GET", f"{NAMESPACE}/stats")
     counts = {(item.get("repository"), item["group"], item["resource"]): item["count"] for item in body["items"]}
     assert counts == {
         (None, "dashboard.grafana.app", "dashboards"): 1,
         ("team", "dashboard.grafana.app", "dashboards"): 2,
-        ("team", "folder.grafana.app", "folders"): len(listing["items"]) - 2,
+        ("team", "folder.grafana.app", "folders"): folder_count,
     }
-    folders = {"group": "folder.grafana.app", "resource": "folders", "count": len(listing["items"]) - 2}
+    folders = {"group": "folder.grafana.app", "resource": "folders", "count": folder_count}
     dashboards = {"group": "dashboard.grafana.app", "resource": "dashboards"}
     assert body["instance"] == [{**dashboards, "count": 3}, folders]
     assert body["managed"] == [{"kind": "repo", "id": "team", "stats": [{**dashboards, "count": 2}, folders]}]
