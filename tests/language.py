@@ -132,7 +132,7 @@ def unchecked_globs() -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Print the findings_in_text of all files under version control; return the exit status."""
+    """Print the findings of all files under version control; return the exit status."""
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     globs, count = unchecked_globs(), 0
     for name in sys.argv[1:] or listed:

@@ -36,9 +36,8 @@ class Part(ApiModel):
     weight: float = 1.5
 
 
+# Without a docstring, which would be a description in the schema. It has one member of each type with a schema of its own.
 class GadgetSpec(ApiModel):
-    """A spec with one member of each type that is described in a way of its own."""
-
     size: Integer32 = Field(description="In inches")
     count: int | None = None
     action: Action | None = None

@@ -209,7 +209,7 @@ class ServiceAccounts:
         if await service_accounts.is_name_taken(connection, org_id, name):
             raise _name_in_use()
         first_login = await service_accounts.login_of(connection, org_id, name)
-        for number in range(1, _MAX_LOGINS):
+        for number in range(1, _MAX_LOGINS + 1):
             login = _numbered_login(first_login, number)
             account_ids_by_login = await service_accounts.insert_skipping_taken(connection, org_id, {login: name}, is_disabled=is_disabled)
             if account_ids_by_login:
@@ -224,7 +224,7 @@ class ServiceAccounts:
         """
         account_ids: dict[int, int] = {}
         remaining_keys = list(legacy_keys)
-        for number in range(1, _MAX_LOGINS):
+        for number in range(1, _MAX_LOGINS + 1):
             if not remaining_keys:
                 break
             keys_by_login = {_numbered_login(f"sa-autogen-{org_id}-{key.name}", number): key for key in remaining_keys}

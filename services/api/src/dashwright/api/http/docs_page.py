@@ -259,12 +259,12 @@ def _type_html(schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'
-    for keyword in ("anyOf", "oneOf", "allOf"):
+    for keyword, conjunction in (("anyOf", " or "), ("oneOf", " or "), ("allOf", " and ")):
         if keyword in schema:
-            return " or ".join(dict.fromkeys(_type_html(alternative) for alternative in schema[keyword]))
+            return conjunction.join(dict.fromkeys(_type_html(part) for part in schema[keyword]))
     if "enum" in schema:
         values = [str(value) or "(empty)" for value in schema["enum"]]
-        return escape(", ".join(values[:_MAX_ENUM_VALUES]))
+        return escape(", ".join(values[:_MAX_ENUM_VALUES] + ["…"] * (len(values) > _MAX_ENUM_VALUES)))
     type_name = schema.get("type")
     if type_name == "array":
         return f"list of {_type_html(schema.get('items', {}))}"

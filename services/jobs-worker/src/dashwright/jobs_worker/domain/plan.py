@@ -252,7 +252,7 @@ def _refuse_duplicates(
             pending.extend((item.key, _SourceFile(file.path)) for item in kept_objects)
 
     def refuse_pending() -> None:
-        """Refuse the files for all pending objects, and for those that become pending meanwhile."""
+        """Refuse the files for all pending objects, and for those that become pending during this."""
         while pending:
             key, source = pending.popleft()
             refuse(files_by_key.pop(key, ()), source)
