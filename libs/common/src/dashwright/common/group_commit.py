@@ -38,6 +38,7 @@ class GroupCommit(Generic[Item, Result]):
         return await future
 
     async def _commit_waiting(self) -> None:
+        """Commit groups, one after the other, until no item waits."""
         try:
             while self._waiting:
                 group, self._waiting = self._waiting[: self._max_items], self._waiting[self._max_items :]

@@ -203,6 +203,7 @@ def _has_long_number(tree: Any) -> bool:
 
 
 def _with_sorted_keys(tree: Any) -> bytes:
+    """Return a tree as JSON with sorted keys, in which numbers keep their notation."""
     try:
         return orjson.dumps(tree, default=_write_exact_number, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as fault:
@@ -237,6 +238,7 @@ def _normal_number(literal: str) -> str:
 
 
 def _children(node: Any) -> Sequence[Any]:
+    """Return the values of an object or the items of a list."""
     if isinstance(node, dict):
         return list(node.values())
     return node if isinstance(node, list) else ()
@@ -260,6 +262,7 @@ def _parse_integer(literal: str) -> int | ExactNumber:
 
 
 def _write_exact_number(value: Any) -> orjson.Fragment:
+    """Return an ExactNumber for orjson. Raises TypeError for any other value that orjson cannot write."""
     if isinstance(value, ExactNumber):
         return orjson.Fragment(value.literal)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -36,6 +36,7 @@ def wants_arrow(accept: str) -> bool:
 
 
 def _weight(value: str) -> float:
+    """Return the weight of a media range, or 0 for an invalid one."""
     try:
         return float(value)
     except ValueError:

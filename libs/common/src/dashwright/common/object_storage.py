@@ -124,6 +124,7 @@ class ObjectStorage:
 
 
 def _unavailable(error: Exception) -> Unavailable:
+    """Return the error for a failed storage, and log the cause."""
     # Only in the log, since the text of the error can contain addresses and paths. Its other lines are a trace of the library.
     first_line = str(error).partition("\n")[0]
     log.warning("object_storage_failed", error=first_line[:_MAX_LOGGED_CHARACTERS])

@@ -197,6 +197,7 @@ def _block_after(marker: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _scalar(node: Any) -> str:
+    """Return a value other than a filled list or map in YAML. Raises Invalid if it is not JSON."""
     if isinstance(node, str):
         return _string_scalar(node)
     if isinstance(node, float):

@@ -89,6 +89,7 @@ def too_deep() -> ConversionFailed:
 
 
 def _type_name(value: Any) -> str:
+    """Return what a value is, as a part of an error message."""
     match value:
         case bool():
             return "true" if value else "false"

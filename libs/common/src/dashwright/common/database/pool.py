@@ -242,6 +242,7 @@ class Database:
 
 
 def _is_closed(connection: Connection) -> bool:
+    """Return whether a connection is closed."""
     try:
         return connection.is_closed()
     except asyncpg.InterfaceError:  # a closed pool has taken the connection back

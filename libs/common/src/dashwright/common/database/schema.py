@@ -186,6 +186,7 @@ async def _apply_once(connection: "asyncpg.Connection[asyncpg.Record]", migratio
 
 
 async def _applied_migrations(connection: "asyncpg.Connection[asyncpg.Record]") -> dict[str, _AppliedMigration]:
+    """Return the applied migrations by name."""
     # A database that older programs migrated has no column oldest_program until ``migrate`` adds it.
     rows = await connection.fetch("select * from schema_migrations")
     return {row["name"]: _AppliedMigration(row["checksum"], row.get("oldest_program", "")) for row in rows}

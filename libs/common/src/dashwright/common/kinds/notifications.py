@@ -104,6 +104,7 @@ def render_batch(_kind: Kind, body: Body, _version: str) -> RenderedBody:
 
 
 def _check_queue(draft: Draft, queue: str) -> None:
+    """Add a cause unless the queue belongs to the organization and has a valid name."""
     prefix = queue_prefix(draft.namespace)
     if not queue.startswith(prefix) or queue == prefix:
         draft.invalid("spec.notify.queue", queue, f"the name of a queue of this organization begins with {prefix}")
@@ -112,6 +113,7 @@ def _check_queue(draft: Draft, queue: str) -> None:
 
 
 def _check_webhook(draft: Draft, webhook: Mapping[str, Any], field: str, secret_field: str, allowed_hosts: AllowedHosts) -> None:
+    """Add a cause for each fault of a webhook: its URL, and a missing secret."""
     _check_url(draft, f"{field}.url", webhook["url"], allowed_hosts)
     if not webhook.get(ENCRYPTED_SECRET):
         message = f"the secret of the signatures: {_SECRET_PREFIX} and {_MIN_KEY_BYTES} to {_MAX_KEY_BYTES} random bytes in base64"

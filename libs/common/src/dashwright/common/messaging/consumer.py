@@ -52,6 +52,7 @@ class Consumer:
         await asyncio.gather(*unfinished_tasks, return_exceptions=True)
 
     async def _run(self, delivery: Delivery, settle: Settle) -> None:
+        """Run the handler with the trace of the message, and settle the delivery."""
         header = delivery.message.headers.get(tracing.HEADER)
         tracing.enter(header if isinstance(header, str) else None)
         structlog.contextvars.bind_contextvars(queue=self._queue, message_id=delivery.message.message_id, delivery=delivery.attempt)
@@ -60,6 +61,7 @@ class Consumer:
         await settle(result)
 
     async def _handle(self, delivery: Delivery) -> DeliveryResult:
+        """Return the result of the handler, or a retry or dead letter if it raises an exception."""
         try:
             return await self._handler(delivery)
         except Exception as error:  # noqa: BLE001 - the outermost loop of a message

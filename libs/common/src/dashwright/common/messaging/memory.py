@@ -78,6 +78,7 @@ class MemorySubscription:
         delivery = queued_message.delivery
 
         async def settle(result: DeliveryResult) -> None:
+            """Publish what the result requires, and remove the message. Requeue or dead-letter it if that fails."""
             try:
                 if not isinstance(result, Ack):
                     await self._publish_result(delivery, result)
@@ -294,6 +295,7 @@ class MemoryBroker:
             queue.put(message, exchange, routing_key)
 
     def _queues_for(self, exchange: str, routing_key: str) -> list[MemoryQueue]:
+        """Return the queues to which an exchange routes a key, without duplicates."""
         # The default exchange leads to the queue with the name of the routing key.
         if exchange == "":
             return [self._queues[routing_key]] if routing_key in self._queues else []

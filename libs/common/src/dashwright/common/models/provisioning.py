@@ -323,6 +323,7 @@ class JobSpec(ApiModel):
     @model_validator(mode="before")
     @classmethod
     def _accept_newer_names(cls, value: Any) -> Any:
+        """Replace a newer name of an action by the older one."""
         if not isinstance(value, dict) or not isinstance(value.get("action"), str):
             return value
         return {**value, "action": _ACTIONS_BY_NEWER_NAME.get(value["action"], value["action"])}

@@ -84,6 +84,7 @@ class Probes:
         return True
 
     async def _report(self, probe: str, names: list[str]) -> ProbeReport:
+        """Run checks concurrently, and return their report."""
         passed = await asyncio.gather(*(self.passes(name) for name in names))
         # As in Kubernetes, "ping" passes whenever the process responds.
         return ProbeReport(probe, (("ping", True), *zip(names, passed, strict=True)))

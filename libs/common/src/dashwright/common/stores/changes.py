@@ -252,6 +252,7 @@ def _change(row: Any) -> Change:
 
 
 def _state(row: Any, prefix: str) -> ObjectState:
+    """Return the state of an object in the columns of a row that begin with ``prefix``."""
     return ObjectState(
         row[f"{prefix}generation"],
         row[f"{prefix}metadata"],

@@ -58,6 +58,7 @@ class Execution:
         is_lost = False
 
         async def renew() -> None:
+            """Renew the lease after each third of its duration or on request. Cancel the block if the lease is lost."""
             nonlocal is_lost
             loop = asyncio.get_running_loop()
             expires_at = loop.time() + self._lease.total_seconds()

@@ -43,6 +43,7 @@ class WakeupPublisher:
         await asyncio.gather(*self._publishing.values())
 
     async def _publish_waiting(self, key: str) -> None:
+        """Publish wake-ups of a key until none waits."""
         try:
             while (wakeup := self._waiting.pop(key, None)) is not None:
                 await self._publish(wakeup)

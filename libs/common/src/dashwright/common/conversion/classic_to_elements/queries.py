@@ -82,6 +82,7 @@ def _transformation(entry: Members, form: ElementsForm) -> dict[str, Any]:
 
 
 def _query_options(panel: Members) -> dict[str, Any]:
+    """Return the valid options of the queries of a panel."""
     if _OPTIONS.isdisjoint(panel):
         return {}
     options: dict[str, Any] = filled_texts(panel, *_TEXT_OPTIONS)

@@ -41,6 +41,7 @@ def dashboard_variables(dashboard: Members, index: DataSourceIndex, form: Elemen
 
 
 def _common_members(variable: Members) -> dict[str, Any]:
+    """Return the members that variables of all kinds have."""
     return {
         "name": text(variable, "name"),
         "hide": _choice(variable, "hide", VARIABLE_HIDES),
@@ -80,6 +81,7 @@ def _query(variable: Members, index: DataSourceIndex, form: ElementsForm) -> dic
 
 
 def _query_spec(query: Any) -> dict[str, Any]:
+    """Return the members of a query that is an object or a string."""
     if isinstance(query, str) and query:
         return {LEGACY_STRING: query}
     return query if isinstance(query, dict) else {}

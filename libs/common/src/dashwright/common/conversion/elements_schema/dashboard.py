@@ -62,6 +62,7 @@ def check_elements(spec: Mapping[str, Any], version: str) -> SchemaFindings:
 
 
 def _check_references(elements: Mapping[str, Any], findings: Findings) -> None:
+    """Add a fault for each element that the layout names and that does not exist."""
     for path, name in findings.references:
         if name not in elements:
             findings.not_found(path, name, "add it to spec.elements or remove this item of the layout")

@@ -63,6 +63,7 @@ def _panel(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _library_panel(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a panel that only refers to a library panel."""
     reference = object_in(spec, "libraryPanel")
     return {
         "id": int(number_in(spec, "id")),

@@ -68,6 +68,7 @@ def _option(option: _Members) -> dict[str, Any]:
 
 
 def _options(spec: _Members, name: str) -> list[dict[str, Any]]:
+    """Return the classic form of the options in a member of a variable."""
     options = []
     for option in objects_in(spec, name):
         classic = _option(option)

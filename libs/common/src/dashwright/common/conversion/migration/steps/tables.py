@@ -45,6 +45,7 @@ def use_cell_options(panel: Object) -> None:
 
 
 def _use_cell_options(item: Object) -> None:
+    """Replace an overridden display mode by overridden options of cells."""
     item["id"] = "custom.cellOptions"
     if "value" not in item:
         item["value"] = {}
