@@ -42,21 +42,22 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
     edges = np.unique(np.concatenate([lower, upper[is_known]]))
     distinct = np.unique(times)
     interval = float(np.diff(distinct).min()) if len(distinct) > 1 else props.end - props.start
-    # If cells would be smaller than two pixels, the counts of ``width`` by ``height`` cells are added.
-    width = math.ceil(len(distinct) / max(int(props.width // 2), 1))
-    height = math.ceil((len(edges) - 1) / max(int(props.height // 2), 1))
-    columns = np.searchsorted(distinct, times) // width
-    rows = np.searchsorted(edges, lower) // height
-    shape = (math.ceil((len(edges) - 1) / height), math.ceil(len(distinct) / width))
+    # If cells would be smaller than two pixels, the counts of several times, and of several levels between two edges, are added.
+    times_per_column = math.ceil(len(distinct) / max(int(props.width // 2), 1))
+    levels_per_row = math.ceil((len(edges) - 1) / max(int(props.height // 2), 1))
+    columns = np.searchsorted(distinct, times) // times_per_column
+    rows = np.searchsorted(edges, lower) // levels_per_row
+    shape = (math.ceil((len(edges) - 1) / levels_per_row), math.ceil(len(distinct) / times_per_column))
     sums, is_missing = np.zeros(shape), np.ones(shape, dtype=np.bool_)
     np.add.at(sums, (rows, columns), values)
     is_missing[rows, columns] = False
     # A time is the end, the start or the middle of its column.
     offset = {"xMax": interval, "xMin": 0.0}.get(time_field.name, interval / 2)
-    starts = distinct[::width] - offset
+    starts = distinct[::times_per_column] - offset
     # The end of a column follows from the last of its times.
-    ends = distinct[np.minimum(np.arange(width, len(distinct) + width, width), len(distinct)) - 1] - offset + interval
-    shown_edges = [*edges[:-1:height].tolist(), float(edges[-1])]
+    last_indexes = np.minimum(np.arange(times_per_column, len(distinct) + times_per_column, times_per_column), len(distinct)) - 1
+    ends = distinct[last_indexes] - offset + interval
+    shown_edges = [*edges[:-1:levels_per_row].tolist(), float(edges[-1])]
     return HeatGrid(np.where(is_missing, np.nan, sums), starts, ends, edges=shown_edges, is_logarithmic=not _are_regular(edges))
 
 

@@ -62,12 +62,12 @@ def table_columns(props: PanelProps) -> list[TableColumn]:
     first_rows = order[: int(props.height // MIN_ROW_HEIGHT) + 1]
     return [
         TableColumn(
-            column,
-            columns,
-            first_rows,
-            _values_at(column.field, first_rows),
-            column.field.values[first_rows].tolist(),
-            len(column.field),
+            source=column,
+            siblings=columns,
+            rows=first_rows,
+            values=_values_at(column.field, first_rows),
+            raw=column.field.values[first_rows].tolist(),
+            row_count=len(column.field),
         )
         for column in visible
     ]
@@ -89,6 +89,7 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
     ]
     if sum(column_widths) <= available:
         return column_widths
+    # First, columns without any configured width become as narrow as their texts, and share what is then left over.
     are_flexible = [width is None and not minimum for width, minimum in zip(fixed, minimums, strict=True)]
     column_widths = [
         min(width, content) if is_flexible else width
@@ -97,6 +98,7 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
     if any(are_flexible) and sum(column_widths) <= available:
         added = (available - sum(column_widths)) / are_flexible.count(True)
         return [width + added if is_flexible else width for width, is_flexible in zip(column_widths, are_flexible, strict=True)]
+    # Then all columns lose an equal share of the width that their texts do not need.
     unused_widths = [max(width - content, 0.0) for width, content in zip(column_widths, contents, strict=True)]
     removed_share = min((sum(column_widths) - available) / (sum(unused_widths) or 1.0), 1.0)
     return _limited_widths([width - removed_share * unused for width, unused in zip(column_widths, unused_widths, strict=True)], available)

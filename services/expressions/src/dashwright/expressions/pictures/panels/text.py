@@ -81,11 +81,13 @@ def _filled_page(props: PanelProps, blocks: Sequence[TextBlock], gap: float) -> 
     for index, (row, group) in enumerate(groupby(blocks, key=lambda block: block.row)):
         row_blocks = list(group)
         cells = [list(cell) for _, cell in groupby(row_blocks, key=lambda block: block.cell)]
+        # The cells of a row are next to each other if they are wide enough.
         if row and 1 < len(cells) <= props.width // _MIN_CELL_WIDTH:
             page.add_cells(cells, gap=gap if index else 0.0)
             continue
         for position, block in enumerate(row_blocks):
-            page.add(block, gap=0.0 if block.is_tight or not (index or position) else gap)
+            is_first_of_page = index == 0 and position == 0
+            page.add(block, gap=0.0 if block.is_tight or is_first_of_page else gap)
             if page.is_full:
                 return page
     return page
@@ -139,6 +141,7 @@ class _Page:
     def add_cells(self, cells: Sequence[Sequence[TextBlock]], *, gap: float) -> None:
         """Add blocks in cells of equal width, which are next to each other below the blocks before."""
         self._end_box()
+        # The page of each cell has space at its top.
         self._y = max(self._y + gap - _CELL_TOP, 0.0)
         width = self._width / len(cells)
         pages = [_filled_page(replace(self._props, width=width, height=self._height - self._y), cell, self._gap) for cell in cells]
@@ -160,6 +163,7 @@ class _Page:
     def _begin_box(self, block: TextBlock) -> None:
         """Begin the box around a block. Its background is drawn when it ends."""
         colour = colour_of(block.background.lower(), self._theme) or ""
+        # By default, padding depends on the gap between blocks, which may be reduced.
         padding, inset = self._gap - 2, 0.0
         # If gaps are reduced to make text fit, configured padding is not kept either.
         if block.padding is not None and self._gap == _GAP:

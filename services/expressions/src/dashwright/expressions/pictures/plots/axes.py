@@ -77,6 +77,7 @@ def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxi
         style = Style({**first.style.config, "unit": "percentunit"}, first.style.theme) if first.is_percent else first.style
         placement = style.custom.get("axisPlacement")
         is_visible = placement != "hidden"
+        # By default, the first visible axis is at the left and the others are at the right, and one axis has a grid.
         has_left_axis = any(axis.is_visible and not axis.is_right for axis in axes)
         is_right = placement == "right" or (placement != "left" and has_left_axis)
         scale = scale_of(style.custom, ends, height)
@@ -85,7 +86,19 @@ def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxi
         labels = [truncated(text, FONT_SIZE, _MAX_LABEL_WIDTH) for text in texts]
         grid = style.custom.get("axisGridShow")
         has_grid = grid if isinstance(grid, bool) else not any(axis.has_grid for axis in axes)
-        axes.append(ValueAxis(key, style, first.colour, scale, ticks.values, labels, is_right, is_visible, has_grid and is_visible))
+        axes.append(
+            ValueAxis(
+                key,
+                style,
+                first.colour,
+                scale,
+                ticks.values,
+                labels,
+                is_right=is_right,
+                is_visible=is_visible,
+                has_grid=has_grid and is_visible,
+            )
+        )
     return axes
 
 

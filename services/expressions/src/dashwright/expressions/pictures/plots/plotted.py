@@ -130,13 +130,17 @@ def _with_stacks(plotted: Sequence[PlottedSeries], limit: int) -> list[PlottedSe
     """Return the series with stacked values, each with at most about ``limit`` points."""
     stacks: dict[Any, list[int]] = {}
     for position, series in enumerate(plotted):
-        if series.look.stack_mode and not series.look.is_hidden:
+        if _is_stacked(series):
             stacks.setdefault(series.look.stack_key(series.scale), []).append(position)
-    result = [series if series.look.stack_mode and not series.look.is_hidden else _thinned(series, limit) for series in plotted]
+    result = [series if _is_stacked(series) else _thinned(series, limit) for series in plotted]
     for positions in stacks.values():
         for position, stacked in zip(positions, _stacked([plotted[position] for position in positions], limit), strict=True):
             result[position] = stacked
     return result
+
+
+def _is_stacked(plotted: PlottedSeries) -> bool:
+    return bool(plotted.look.stack_mode) and not plotted.look.is_hidden
 
 
 def _thinned(plotted: PlottedSeries, limit: int) -> PlottedSeries:
