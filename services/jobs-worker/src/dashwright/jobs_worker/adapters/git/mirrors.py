@@ -323,7 +323,7 @@ async def _collect_garbage(mirror_path: Path) -> None:
 
 
 def _size(mirror_path: Path) -> int:
-    """Return the bytes of all files in a mirror. Files that git deletes during the walk are not counted."""
+    """Return the bytes of all files in a mirror. Files that git deletes in the meantime are not counted."""
     total = 0
     for directory, _, names in os.walk(mirror_path):
         for name in names:
