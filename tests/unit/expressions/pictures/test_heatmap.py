@@ -104,6 +104,18 @@ def test_logarithmic_cells_grow_by_their_factor() -> None:
     assert list(grid.edges) == [1, 10, 100, 1000]
 
 
+@pytest.mark.parametrize(("yMin", "yMax"), [([2], [2]), ([1, 2], [2, 2]), ([1, 3], [2, 1])])
+def test_cells_without_a_height_are_not_drawn(yMin: list[float], yMax: list[float]) -> None:  # noqa: N803 - names of columns
+    """Cells whose upper bound is not above the lower one are omitted. Without other cells, the panel has no data."""
+    frame = cells_of(minutes=[1] * len(yMin), yMin=yMin, yMax=yMax, count=[5] * len(yMin))
+    props = props_of(panel_of("heatmap"), frame)
+    if len(yMin) == 1:
+        with pytest.raises(NothingToDraw, match="No data"):
+            grid_of_cells(frame, props)
+    else:
+        assert grid_of_cells(frame, props).counts.tolist() == [[5]]
+
+
 def test_cells_without_a_column_have_a_message() -> None:
     """The message of cells without a column of counts names the columns that they need. Cells without a count are no data."""
     with pytest.raises(NothingToDraw, match="no times, values or counts"):

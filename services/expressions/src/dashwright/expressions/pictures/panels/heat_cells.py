@@ -35,7 +35,8 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
         raise NothingToDraw("The cells of the heat map have no times, values or counts")
     times, values = milliseconds_of(time_field), float_values(counts)
     lower, upper = _bounds(fields)
-    is_known = ~np.isnan(times) & ~np.isnan(lower) & ~np.isnan(upper) & ~np.isnan(values)
+    # Cells without a height cannot be drawn. Neither can those with an unknown bound, since comparisons with NaN are false.
+    is_known = ~np.isnan(times) & (lower < upper) & ~np.isnan(values)
     if not is_known.any():
         raise NothingToDraw("No data")
     times, lower, values = times[is_known], lower[is_known], values[is_known]
