@@ -52,6 +52,7 @@ class GroupCommit(Generic[Item, Result]):
             results = await self._commit([item for item, _ in group])
         except Exception as error:  # noqa: BLE001 - raised by each caller
             for _, future in group:
+                # The future of a cancelled caller is done.
                 if not future.done():
                     future.set_exception(error)
             return

@@ -32,6 +32,7 @@ def number_of(value: Any) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
+    # The comparison is also false for NaN.
     return number if abs(number) < float("inf") else None
 
 

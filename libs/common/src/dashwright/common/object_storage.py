@@ -45,6 +45,7 @@ class ObjectStorage:
 
     @cached_property
     def _store(self) -> LocalStore | S3Store:
+        """Store of the library, opened when it is first used. Raises Unavailable if that fails."""
         try:
             return self._open_store()
         except (BaseError, OSError) as error:

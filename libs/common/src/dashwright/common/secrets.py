@@ -47,6 +47,7 @@ class SecretCipher:
     def encrypt(self, plaintext: str, owner: str) -> bytes:
         """Return the sealed secret. Decryption requires the same ``owner``. Equal secrets have different ciphertexts."""
         nonce = os.urandom(_NONCE_BYTES)
+        # Header and owner are authenticated data: with another owner, the ciphertext cannot be decrypted.
         return self.header + nonce + self._ciphers[self.header].encrypt(nonce, plaintext.encode(), self.header + owner.encode())
 
     def decrypt(self, sealed: bytes, owner: str) -> str:

@@ -79,6 +79,7 @@ def _conversion(changes: Iterable[tuple[str, Change]]) -> Callable[[Mapping[str,
                 node = node.children.setdefault(match["kind"], _Node())
         node.change = change
     rewrite = _object_rewrite(root)
+    # Without changes of rows and tabs, layouts are not searched for them.
     rewrite_section = None if section == _Node() else _object_rewrite(section)
 
     def convert(spec: Mapping[str, Any], context: ConversionContext) -> Mapping[str, Any]:

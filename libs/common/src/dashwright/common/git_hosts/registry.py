@@ -41,6 +41,7 @@ def parse_choice(value: str) -> HostChoice:
         address = value
         return HostChoice(next((host for host in HOSTS if address.rstrip("/").endswith(host.rest_api.version)), None), address)
     by_name = {host.name: host for host in HOSTS}
+    # ``gitlab+`` without an address is a mistake.
     if name not in by_name or (separator and not address):
         raise ValueError(f"{value[:_MAX_EXCERPT_LENGTH]!r} is neither an address nor one of {', '.join(sorted(by_name))}")
     return HostChoice(by_name[name], address)

@@ -164,6 +164,7 @@ class JobProgress:
         """Return the status of a working job, or with ``finished`` that of an ended one. Times are Unix milliseconds."""
         state, message = (State.WORKING, self.message) if finished is None else self.outcome
         max_percent = _MAX_UNFINISHED_PERCENT if finished is None else 100.0
+        # A job that succeeded is complete, even if it had fewer results than it expected.
         percent = 100.0 if state is State.SUCCESS else min(self.percent, max_percent)
         return JobStatus(
             state=state,

@@ -30,6 +30,7 @@ def admit_batch(draft: Draft, settings: AdmissionSettings) -> None:
         draft.forbidden("spec.items", "the items of a batch cannot be changed; create another batch")
         return
     begin, deadline = _time(draft, "notBefore"), _time(draft, "deadline")
+    # Other members of a batch can still be changed after its deadline.
     is_new_deadline = draft.old_spec is None or draft.old_spec.get("deadline") != draft.spec.get("deadline")
     if deadline is not None and is_new_deadline and deadline <= datetime.now(UTC):
         draft.invalid("spec.deadline", draft.spec["deadline"], "the deadline is in the past")

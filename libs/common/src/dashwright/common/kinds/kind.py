@@ -113,6 +113,7 @@ class Versioning:
     convert: Callable[[Body, str], str]
 
 
+# Compared and hashed by identity: its mappings have no hash.
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """Description of one kind: its names, versions, verbs, models, rules and permissions."""

@@ -32,6 +32,7 @@ from dashwright.common.observability import metrics
 _log = structlog.get_logger()
 
 
+# Compared by identity, since equal messages can be in a queue.
 @dataclass(slots=True, eq=False)
 class QueuedMessage:
     """Message that is waiting in a queue, or is delivered but not acknowledged."""

@@ -127,6 +127,7 @@ async def move_secrets(
 
     Raises SecretUnreadable if a secret cannot be decrypted.
     """
+    # The encryption binds each secret to the uid of its data source.
     rows = [row for row in await connection.fetch(_sql.list_secrets, source_id) if row["name"] not in exclude]
     plaintexts = {row["name"]: cipher.decrypt(row["sealed"], owner_of(org_id, old_uid, row["name"])) for row in rows}
     await put_secrets(connection, cipher, org_id, source_id, uid, plaintexts)

@@ -188,6 +188,7 @@ async def get_many(connection: Connection, uids: Sequence[uuid.UUID]) -> Sequenc
 async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> JobPage:
     """Return a page of jobs ordered by name, from one snapshot."""
     position = await changes.visible_version(connection, StreamName.JOBS, namespace)
+    # One row more than the page shows whether another page follows.
     rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
     items = [stored_job(row) for row in rows[:limit]]
     if len(rows) <= limit:
@@ -222,6 +223,7 @@ async def cancel(connection: Connection, kind: Kind, namespace: str, name: str, 
         "errors": [job_messages.CANCELLED],
     }
     await connection.execute(_sql.cancel, job.uid, orjson.dumps(status).decode())
+    # Without its lease, the worker can write nothing more for the job.
     await connection.execute(_sql.end_lease, job.uid)
     notify_after_commit(connection, CANCELLATIONS)
     return job

@@ -121,6 +121,7 @@ def _custom(variable: Members, *_: object) -> dict[str, Any]:
 
 
 def _constant(variable: Members, *_: object) -> dict[str, Any]:
+    # A dashboard may have the value of a constant as its query only.
     query = text(variable, "query")
     current = {"text": query, "value": query} if variable.get("current") is None else current_option(variable)
     return {"query": query, "current": current}

@@ -58,6 +58,7 @@ class Findings:
 
     def _add(self, path: Path, reason: str, message: str) -> None:
         self.faults.append(Cause(_path_text(path), reason, message))
+        # A response lists no more faults, so the search for them ends.
         if len(self.faults) == MAX_CAUSES:
             raise TooManyFaults
 

@@ -54,6 +54,7 @@ def _migrate_draft(draft: Object, context: ConversionContext, version: int, targ
     fill_dashboard(draft)
     for panel in top_panels(draft):
         fill_panel(panel)
+    # From that version on, ``rows`` is not a layout but an unknown member.
     make_ids_unique(panels_in_any_layout(draft) if version < GRID_VERSION else all_panels(draft))
     for migration in migrations_between(version, target):
         migration(draft, context)
