@@ -47,6 +47,7 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
             runner.run(main(settings))
     except StoppedBeforeStart:
         return 0
+    # Some settings are checked only when they are used, such as the address to listen at.
     except SettingsError as error:
         sys.stderr.write(f"{service}: {error}\n")
         return 2

@@ -38,6 +38,7 @@ _TEST_PREFIX = f"{PREFIX}TEST_"
 #: Variables that client commands read: the server and the credentials.
 _CLIENT_VARIABLES = frozenset({"DASHWRIGHT_URL", "DASHWRIGHT_TOKEN", "DASHWRIGHT_USER", "DASHWRIGHT_NAMESPACE"})
 
+#: Feature flag for ``sql`` expressions.
 SQL_FEATURE = "sqlExpression"
 FEATURES = frozenset({SQL_FEATURE})
 

@@ -74,6 +74,7 @@ def _is_permitted(char: str) -> bool:
 
 def is_hidden(path: str) -> bool:
     """Return whether a part of the path begins with a dot. ``.`` and ``..`` are not names, so they are not hidden."""
+    # The first condition is fast, and false for most paths.
     return ("/." in path or path.startswith(".")) and any(part.startswith(".") and part not in (".", "..") for part in path.split("/"))
 
 
@@ -144,4 +145,5 @@ def plan_order(path: str) -> tuple[int, str]:
 def clean(path: str) -> str:
     """Return the normalized path: with slashes for backslashes, and without empty parts, ``.``, ``a/..`` and trailing slashes."""
     cleaned = posixpath.normpath(path.replace("\\", "/"))
+    # normpath keeps two slashes at the beginning, as POSIX requires.
     return "/" + cleaned.lstrip("/") if cleaned.startswith("/") else cleaned

@@ -14,8 +14,11 @@ _MAX_KEY_LENGTH: Final = 16 * 1024
 _MIN_RSA_BITS: Final = 2048
 _FIRST_LINE: Final = "-----BEGIN OPENSSH PRIVATE KEY-----"
 _LAST_LINE: Final = "-----END OPENSSH PRIVATE KEY-----"
+#: Markers that may be the first field of a line of known hosts.
 _MARKERS: Final = ("@cert-authority", "@revoked")
+#: Names of the host, type of the key, and key in base64.
 _FIELDS_OF_HOST_KEY: Final = 3
+#: First line, key and last line.
 _MIN_KEY_LINES: Final = 3
 
 
@@ -34,6 +37,7 @@ def normalize_private_key(text: str) -> str:
     try:
         key = load_ssh_private_key(normalized.encode(), None)
     except TypeError as error:
+        # The library raises it for an encrypted key without a passphrase.
         raise ValueError(
             "the private key has a passphrase, which no user could enter: remove it with ssh-keygen -p -N '' -f FILE, "
             "or create a key without one for this repository"

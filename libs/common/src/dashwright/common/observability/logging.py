@@ -17,6 +17,7 @@ from dashwright.common.observability import tracing
 #: Fields that a terminal shows only for warnings and errors.
 _HIDDEN_ON_TERMINAL = ("trace_id", "request_id", "service", "route")
 
+#: Words in the names of fields whose values are redacted.
 _SECRET_WORDS = ("password", "token", "secret", "authorization", "api_key", "cookie")
 
 
@@ -45,6 +46,7 @@ def _for_terminal(_logger: Any, _method: str, event: MutableMapping[str, Any]) -
     return event
 
 
+# Each field of each event is checked, but few names of fields exist.
 @lru_cache(maxsize=1024)
 def _names_a_secret(key: str) -> bool:
     return any(word in key.lower() for word in _SECRET_WORDS)

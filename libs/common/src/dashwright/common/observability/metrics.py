@@ -1,4 +1,7 @@
-"""Metrics of every process at ``/metrics``, in the Prometheus text format. Names and labels are part of the interface."""
+"""Metrics of every process at ``/metrics``, in the Prometheus text format.
+
+Names and labels are part of the interface, so some are older than the terms in the code, such as ``verdict`` for a result.
+"""
 
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, generate_latest
 

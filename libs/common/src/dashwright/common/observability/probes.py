@@ -45,6 +45,8 @@ class ProbeReport:
 
 
 class _NamedCheck(NamedTuple):
+    """Check with its effect on the probes."""
+
     check: Check
     is_liveness: bool  #: True if a failure means that the process must be restarted.
 
