@@ -410,42 +410,69 @@ async def test_a_wakeup_during_a_search_wakes_another(database: Database, broker
     await worker.consumer.stop(drain=5)
 
 
-async def test_the_repositorys_status_follows_its_sync(database: Database, broker: MemoryBroker) -> None:
-    """The sync status of a repository follows its job: claimed, returned, claimed again, cancelled."""
-    has_begun = asyncio.Event()
-
-    async def hang(_job: StoredJob, _execution: Execution) -> JobStatus:
-        has_begun.set()
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def sync_status() -> tuple[str, str | None]:
-        """Return the state and the job in the repository's status of syncs."""
-        async with database.connection() as connection:
-            stored = await resources.get(connection, REPOSITORY, "default", "r")
-        sync = orjson.loads(stored.status or "{}")["sync"]
-        return sync["state"], sync.get("job")
-
+async def create_synced_repository(database: Database) -> None:
+    """Create the repository ``r``, whose sync status follows the jobs."""
     spec = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
     async with database.transaction() as connection:
         write = resources.Write(REPOSITORY, "r", spec, "v0alpha1")
         await resources.create(
             await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now(), status="{}"
         )
-    worker = WorkerUnderTest(database, broker, ScriptedRunner(hang))
+
+
+async def sync_status_of(database: Database) -> tuple[str, str | None]:
+    """Return the state and the job in the sync status of the repository ``r``."""
+    async with database.connection() as connection:
+        stored = await resources.get(connection, REPOSITORY, "default", "r")
+    sync = orjson.loads(stored.status or "{}")["sync"]
+    return sync["state"], sync.get("job")
+
+
+class HangingJob:
+    """A job that never ends."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+
+    async def __call__(self, job: StoredJob, execution: Execution) -> JobStatus:
+        self.has_begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_the_repositorys_status_follows_its_sync(database: Database, broker: MemoryBroker) -> None:
+    """The sync status of a repository follows its job: claimed, returned, claimed again, cancelled."""
+    await create_synced_repository(database)
+    hanging_job = HangingJob()
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(hanging_job))
     await worker.consumer.start()
     uid = await worker.submit("a")
-    await has_begun.wait()
-    assert await sync_status() == ("working", str(uid))
+    await hanging_job.has_begun.wait()
+    assert await sync_status_of(database) == ("working", str(uid))
     await worker.consumer.stop(drain=0.05)
     await worker.wakeups.stop()
-    assert await sync_status() == ("pending", str(uid))
+    assert await sync_status_of(database) == ("pending", str(uid))
     async with database.transaction() as connection:
         claimed = await claims.claim(connection, "work", limit=1, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     assert len(claimed) == 1
     await JobRecovery(database, worker.wakeups, Clock(), max_attempts=1).run_once()
-    assert await sync_status() == ("error", str(uid))
+    assert await sync_status_of(database) == ("error", str(uid))
     await worker.wakeups.stop()
+
+
+async def test_a_stopping_worker_keeps_the_status_of_a_job_that_it_lost(database: Database, broker: MemoryBroker) -> None:
+    """A stopping worker does not return a job that another worker has taken over, and the sync status remains ``working``."""
+    await create_synced_repository(database)
+    hanging_job = HangingJob()
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(hanging_job))
+    await worker.consumer.start()
+    uid = await worker.submit("a")
+    await hanging_job.has_begun.wait()
+    async with database.connection() as connection:
+        await connection.execute("update job_lease set owner = gen_random_uuid() where uid = $1", uid)
+    await worker.consumer.stop(drain=0.05)
+    await worker.wakeups.stop()
+    assert await sync_status_of(database) == ("working", str(uid))
 
 
 async def test_a_throttled_job_is_postponed(database: Database, broker: MemoryBroker) -> None:

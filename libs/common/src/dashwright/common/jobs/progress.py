@@ -85,7 +85,7 @@ class JobProgress:
     _counts: dict[tuple[str, str], _EffectCounts] = field(default_factory=dict)
 
     def record(self, result: Result, times: int = 1) -> None:
-        """Count a result ``times`` times."""
+        """Count a result, which advances the progress by ``times``. An error or warning is listed and counted once."""
         self.done += times
         if result.effect is Effect.UNCOUNTED and not result.warning:
             return

@@ -231,7 +231,7 @@ def _check_url(draft: Draft, git_type: str, url: str) -> None:
     parts = split_url(url)
     # Errors do not repeat the part before an @, which may be a token.
     if parts is None or len(url) > MAX_URL_LENGTH or not url.isprintable() or " " in url:
-        excerpt = url.partition("@")[2] or url[:_MAX_EXCERPT_LENGTH]
+        excerpt = (url.partition("@")[2] or url)[:_MAX_EXCERPT_LENGTH]
         draft.invalid(field, excerpt, "give the address of a repository: https://host[:port]/path")
     elif parts.username is not None or parts.password is not None:
         draft.invalid(field, parts.hostname, "leave user and password out of the address; set the token as secure.token.create")

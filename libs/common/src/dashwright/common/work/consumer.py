@@ -338,7 +338,8 @@ class JobConsumer:
         with suppress(Unavailable):
             async with self._database.transaction() as connection:
                 is_requeued = await claims.requeue(connection, job.uid, owner=owner)
-            await self._update_sync_status(job, JobStatus(state=State.PENDING))
+            # A job that was cancelled or taken over has another state, which must not be replaced.
             if is_requeued:
+                await self._update_sync_status(job, JobStatus(state=State.PENDING))
                 self._wakeups.publish_soon([Wakeup(self._pool, job.uid)])
             log.info("job_handed_back", requeued=is_requeued)
