@@ -30,7 +30,7 @@ class Response:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the status is a success."""
+        """True if the status is a success."""
         return self.status < 300
 
 

@@ -65,7 +65,7 @@ async def test_unused_short_urls_expire(api: Api) -> None:
     await api.sql("update short_url set created_at = now() - interval '8 days', last_used_at = now() - interval '8 days'")
     assert await open_short_url(api, used) == (302, "/d/2")
     assert await create_short_url(api, "d/3") == requested
-    # With 0, short URLs are kept for ever. The unused one is 8 days old.
+    # With 0, short URLs are kept permanently. The unused one is 8 days old.
     for days, remaining in ((0, 3), (9, 3), (7, 2)):
         await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, short_url_days=days).clean()
         assert await api.sql("select count(*) from short_url") == remaining

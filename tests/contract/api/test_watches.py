@@ -266,7 +266,7 @@ async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> N
     async with AsyncExitStack() as stack:
 
         async def open_watch(auth: str) -> int:
-            """Open a watch that stays open until the end of the block, and return the status of its response."""
+            """Open a watch for the duration of the block, and return the status of its response."""
             watch = await stack.enter_async_context(watching(api, auth=auth, resourceVersion=1))
             return watch.response.status
 
