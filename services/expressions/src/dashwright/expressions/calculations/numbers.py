@@ -88,6 +88,7 @@ def standard_deviation(field: FieldValues) -> float:
 
 
 def _steps(field: FieldValues) -> Iterator[float]:
+    """Return the differences of consecutive numbers."""
     numbers = field.numbers()
     return (after - before for before, after in pairwise(numbers))
 

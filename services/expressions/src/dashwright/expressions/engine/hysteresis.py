@@ -38,7 +38,7 @@ class Hysteresis:
     """The condition by which a firing item recovers, and the items that were firing before."""
 
     unload_condition: Predicate  #: A firing item stops firing if this condition holds for its value.
-    loaded_fingerprints: frozenset[int]  #: The labels of the items that were firing before. Grafana calls these items loaded.
+    loaded_fingerprints: frozenset[int]  #: The fingerprints of the items that were firing before. Grafana calls these items loaded.
 
     def is_loaded(self, labels: Sequence[Labels], deadline: Deadline) -> Mask:
         """Return a mask of the label sets whose items were firing before. Raises DeadlineExceeded."""

@@ -128,6 +128,7 @@ def error_body(error: DashwrightError) -> bytes:
 
 
 def _message(results: Mapping[str, Result], transformed: TransformationResult | None) -> bytes:
+    """Return the member ``message``, which has the errors of all refIds and of the transformations; empty without errors."""
     errors = {ref_id: result.error for ref_id, result in sorted(results.items()) if result.error}
     if transformed and transformed.error:
         errors["transformations"] = transformed.error
@@ -138,6 +139,7 @@ def _message(results: Mapping[str, Result], transformed: TransformationResult | 
 
 
 def _result_members(result: Result) -> bytes:
+    """Return the members of a result that precede its ``frames``."""
     members: dict[str, Any] = {"status": 200} if result.error is None else error_members(result.error)
     if result.warnings:
         members["notices"] = notices_of(result.warnings)

@@ -77,6 +77,7 @@ def _add_queries(document: dict[str, Any], name: str, request_body: RequestBody)
 
 
 def _time_value(document: dict[str, Any], name: str, default: str, request_body: RequestBody) -> str:
+    """Return ``from`` or ``to`` as text, or the default if it is missing. An invalid time adds a fault."""
     value = document.get(name)
     if value is None:
         return default

@@ -147,6 +147,7 @@ class SourceRegistry:
 
     @staticmethod
     def _not_found(uid: str, context: QueryContext) -> DashwrightError:
+        """Return the error of a uid that no data source has, or whose data source the caller may not query."""
         if PLACEHOLDER.search(uid):
             return BadRequest(
                 f"the data source is the variable {uid!r:.80}, which has no value here; write the uid of a data source in its place "

@@ -236,6 +236,7 @@ def _to_time_of_day(node: exp.Expr, source: SqlType) -> exp.Expr:
     return _convert_at_runtime("to_time_of_day", node)
 
 
+#: The function that converts a node to each type. Its second argument is the type of the node.
 _CONVERTERS = {
     SqlType.NUMBER: _to_number,
     SqlType.INTEGER: _to_integer,

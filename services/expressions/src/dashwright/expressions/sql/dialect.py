@@ -153,6 +153,7 @@ def _paren(node: exp.Paren) -> exp.Expr:
 
 
 def _convert_condition(node: exp.Where | exp.Having) -> exp.Expr:
+    """Return the clause with its condition converted to a boolean."""
     node.set("this", coerce(node.this, _BOOLEAN))
     return node
 
@@ -189,6 +190,7 @@ def _group(node: exp.Group) -> exp.Expr:
 
 
 def _limit(node: exp.Limit | exp.Offset) -> exp.Expr:
+    """Return the clause unchanged. Raises InvalidStatement if it has anything but a whole number."""
     if not (isinstance(node.expression, exp.Literal) and node.expression.is_int):
         raise InvalidStatement("LIMIT and OFFSET take whole numbers")
     return node
@@ -257,6 +259,7 @@ def _group_concat(node: exp.GroupConcat) -> exp.Expr:
 
 
 def _window(node: exp.Window) -> exp.Expr:
+    """Return the function with its OVER clause, as an expression of the function's type."""
     if isinstance(node.this, exp.Anonymous):
         return with_type(node, type_of(node.this))
     return node
@@ -277,6 +280,7 @@ def _window_frame(node: exp.WindowSpec) -> exp.Expr:
 
 
 def _trim(node: exp.Trim) -> exp.Expr:
+    """Return TRIM as a macro for the sides to trim, or as the function ``trim`` for spaces at both ends."""
     string = coerce(node.this, _STRING)
     characters = node.args.get("expression")
     side = (node.text("position") or "both").lower()

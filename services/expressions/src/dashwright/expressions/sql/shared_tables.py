@@ -105,9 +105,9 @@ class BufferLayout:
     """The layout of the buffers of several tables in shared memory."""
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
-        self.buffers: list[tuple[int, memoryview]] = []  #: With their offsets in bytes.
-        self.size = 0  #: In bytes.
-        #: A description for the child.
+        self.buffers: list[tuple[int, memoryview]] = []  #: Each buffer after its offset in bytes.
+        self.size = 0  #: The size of all buffers in bytes.
+        #: The description of the tables for the child.
         self.tables = [self._table(name, relation) for name, relation in relations.items()]
 
     def _table(self, name: str, relation: Relation) -> dict[str, Any]:
@@ -129,6 +129,7 @@ class BufferLayout:
         return layout | {"values": self._add_buffer(np.ascontiguousarray(column.values).data)}
 
     def _strings(self, column: RelationColumn) -> dict[str, Any]:
+        """Add the buffers of strings, or of a dictionary and its codes, and return their description."""
         if column.dictionary is None:
             return self._string_buffers(_without_nulls(column.values.tolist(), column.nulls, ""))
         dictionary = {"rows": len(column.dictionary)} | self._string_buffers(column.dictionary)
@@ -166,6 +167,7 @@ def _encode_strings(strings: Sequence[str]) -> tuple[NDArray[np.int32], memoryvi
         content = memoryview(b"".join(encoded))
     if content.nbytes > _MAX_STRING_BYTES:
         raise StringsTooLong
+    # The cast is safe, because the last end is at most ``_MAX_STRING_BYTES``.
     return np.concatenate(([0], ends), dtype=np.int32, casting="unsafe"), content
 
 

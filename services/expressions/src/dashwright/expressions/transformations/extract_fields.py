@@ -69,6 +69,7 @@ def _parts(value: Any, extract: Extractor, paths: Sequence[Mapping[str, Any]]) -
 
 
 def _new_column(name: str, parts: Mapping[int, Any], row_count: int) -> Column:
+    """Return the column with a value at each row in ``parts``, of the type of the first value. Its cells are undefined elsewhere."""
     values: list[Any] = [UNDEFINED] * row_count
     for row, part in parts.items():
         values[row] = part

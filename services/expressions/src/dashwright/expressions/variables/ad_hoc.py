@@ -25,6 +25,7 @@ def description_of(filters: Sequence[LabelFilter]) -> str:
 
 
 def _saved(filters: Any) -> Iterator[LabelFilter]:
+    """Yield the filters in the form in which dashboards save them."""
     for item in objects_of(filters)[:_MAX_FILTERS]:
         alternatives = [value for value in list_of(item.get("values")) if isinstance(value, str)]
         operator = string_of(item.get("operator"))
@@ -34,6 +35,7 @@ def _saved(filters: Any) -> Iterator[LabelFilter]:
 
 
 def _of_url(texts: Sequence[str]) -> Iterator[LabelFilter]:
+    """Yield the filters in the form ``key|operator|value``."""
     for text in texts[:_MAX_FILTERS]:
         # Grafana escapes the separator in the operators ``=|`` and ``!=|``. A comma precedes the text of a part that users see.
         parts = [_unescaped(part.split(",")[0]) for part in text.split("|")]

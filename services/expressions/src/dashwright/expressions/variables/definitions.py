@@ -90,5 +90,6 @@ def _definition(item: Mapping[str, Any]) -> Definition:
         name = object_of(item.get("datasource")).get("name")
         datasource = {"type": item.get("group"), **({"uid": name} if name else {})}
     if kind == "datasource":
+        # The type of the data sources that users choose from.
         query = source.get("pluginId")
     return Definition(string_of(source.get("name")), _KINDS.get(kind, kind), source, query, datasource)

@@ -132,6 +132,7 @@ def _groups(group_of: Positions) -> Iterator[tuple[int, Positions]]:
         yield int(group_of[0]), np.arange(len(group_of), dtype=np.intp)
         return
     order = np.argsort(group_of, kind="stable")
+    # Group ids are not negative, so the first difference marks a start too.
     starts = np.flatnonzero(np.diff(group_of[order], prepend=-1))
     for members in np.split(order, starts[1:]):
         yield int(group_of[members[0]]), members
@@ -146,9 +147,9 @@ def _series_with_series(symbol: str, left: Series, right: Series, pairs: Pairs) 
         left_rows, right_rows = left.row_of[pairs.left[members]], right.row_of[pairs.right[members]]
         # A row that pairs with all rows of the other side is broadcast instead of copied. One side remains complete, since the result
         # needs a row per pair.
-        if _are_equal(right_rows):
+        if _are_all_equal(right_rows):
             right_rows = right_rows[:1]
-        elif _are_equal(left_rows):
+        elif _are_all_equal(left_rows):
             left_rows = left_rows[:1]
         left_cells = _select_columns(_select_rows(left_block.cells, left_rows), alignment.left)
         right_cells = _select_columns(_select_rows(right_block.cells, right_rows), alignment.right)
@@ -179,7 +180,7 @@ def _numbers_with_series(symbol: str, left: Numbers, right: Series, pairs: Pairs
     return compute_block
 
 
-def _are_equal(rows: Positions) -> bool:
+def _are_all_equal(rows: Positions) -> bool:
     return bool((rows == rows[0]).all())
 
 

@@ -174,9 +174,9 @@ class SeriesReader:
     def _add_rows(self, block: int, values: Floats) -> None:
         """Add the values of the next series as rows to a block."""
         count = len(values)
-        chosen = slice(self._next, self._next + count)
-        self._block_of[chosen] = block
-        self._row_of[chosen] = np.arange(self._heights[block], self._heights[block] + count)
+        new_series = slice(self._next, self._next + count)
+        self._block_of[new_series] = block
+        self._row_of[new_series] = np.arange(self._heights[block], self._heights[block] + count)
         # A copy, because the pairs are twice as large.
         self._rows[block].append(np.ascontiguousarray(values))
         self._heights[block] += count

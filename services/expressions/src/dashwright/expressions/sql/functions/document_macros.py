@@ -22,9 +22,11 @@ def _contains_macros() -> list[str]:
     Each item of the candidate must be in an item of the target, and each member in the target's member with that key.
     """
     macros = [macro("json_contains_0(target, candidate)", "mysql_json_equal(target, candidate)")]
+    # The entries of the candidate: the members of an object with their keys, or the items of an array, without keys.
     members = "list_transform(json_keys($candidate), lambda k: {'key': k, 'value': mysql_json_member($candidate, k)})"
     items = f"list_transform({_items_or_value('$candidate')}, lambda i: {{'key': null::varchar, 'value': i}})"
     entries = f"case when json_type($target) = 'OBJECT' then {members} else {items} end"
+    # The values in the target that may contain the entry ``e``.
     counterparts = f"case when e['key'] is null then {_items('$target')} else [mysql_json_member($target, e['key'])] end"
     for level in range(1, _MAX_DEPTH + 1):
         matches = f"list_filter({counterparts}, lambda c: mysql_json_contains_{level - 1}(c, e['value']))"
