@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import Frame
 
-#: As an expectation, every version is accepted. As the version of a frame, the version is missing.
+#: No expectation in an assertion, and a missing version in a frame.
 _ANY_VERSION = (0, 0)
 
 

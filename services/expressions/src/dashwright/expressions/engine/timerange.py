@@ -18,7 +18,7 @@ _DATE = re.compile(
 #: A step of date math. The unit ``Q`` is a quarter, ``b`` a business day, and ``fy`` and ``fQ`` are of the fiscal year.
 _STEP = re.compile(r"([+-])(\d{0,6})(f[yQ]|[yMwdhHmsbQ])|/(f[yQ]|[yMwdhHmsQ])", re.ASCII)
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ms|[yMwdhms])", re.ASCII)
-#: Units that always have the same length on a clock, though a day on which its offset changes is longer or shorter.
+#: Units of a fixed length. A step of days or weeks keeps the time of day, even if the offset of the zone changes.
 _FIXED_UNITS = {
     "w": timedelta(weeks=1),
     "d": timedelta(days=1),
@@ -28,7 +28,7 @@ _FIXED_UNITS = {
     "s": timedelta(seconds=1),
     "ms": timedelta(milliseconds=1),
 }
-#: Units whose steps are elapsed time. A step of a day or more keeps the time of day.
+#: Units whose steps are elapsed time, even if the offset of the zone changes.
 _CLOCK_UNITS = frozenset({"h", "H", "m", "s", "ms"})
 _MONTHS_OF_UNIT = {"y": 12, "fy": 12, "Q": 3, "fQ": 3, "M": 1}
 _WORKDAYS_PER_WEEK = 5
