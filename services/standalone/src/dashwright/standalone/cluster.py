@@ -33,8 +33,9 @@ def open_cluster(placement: Placement) -> str:
     password_file = placement.password_file
     if not placement.cluster_folder.exists():
         # The password is written first: a cluster without its password would be unusable.
-        _write_secret(password_file, token_urlsafe(24))
-        _create_cluster(placement, password_file.read_text(encoding="ascii"))
+        password = token_urlsafe(24)
+        _write_secret(password_file, password)
+        _create_cluster(placement, password)
     _check_version(placement)
     if not password_file.exists():
         raise Unavailable(f"The password file {password_file} is missing. Restore it to open the database in {placement.cluster_folder}.")
@@ -47,6 +48,7 @@ def _create_cluster(placement: Placement, password: str) -> None:
     shutil.rmtree(temporary_folder, ignore_errors=True)
     temporary_folder.mkdir(mode=0o700)
     shutil.chown(temporary_folder, placement.account.uid, placement.account.gid)
+    # A copy of the password for initdb, which may run as another user than this process.
     initial_password_file = placement.folder / "postgres.pw"
     _write_secret(initial_password_file, password)
     shutil.chown(initial_password_file, placement.account.uid, placement.account.gid)
@@ -76,6 +78,7 @@ def _check_version(placement: Placement) -> None:
 
 
 def _write_secret(file: Path, secret: str) -> None:
+    """Write a secret to a new file that only its owner may read, instead of a file of an interrupted start."""
     file.unlink(missing_ok=True)
     file.touch(mode=0o600)
     file.write_text(secret, encoding="ascii")

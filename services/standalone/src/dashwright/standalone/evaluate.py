@@ -94,6 +94,7 @@ def evaluate(
 
 
 def _report_error(error: Exception, status: int) -> int:
+    """Write an error to standard error, and return the exit status."""
     sys.stderr.write(f"dashwright eval: {error_line(error)}\n")
     return status
 

@@ -84,11 +84,13 @@ def check(
 
 
 def _check_rules(names: Iterable[str]) -> None:
+    """Raise BadRequest if a name is not that of a rule."""
     if unknown_names := [name for name in names if name not in RULES]:
         raise BadRequest(f"unknown rule {unknown_names[0]!r}; the rules are {', '.join(RULES)}")
 
 
 def _select_rules(issues: Sequence[Issue], rules: Sequence[str]) -> Sequence[Issue]:
+    """Return the issues of the rules, or all issues if ``rules`` is empty."""
     return [issue for issue in issues if issue.rule in rules] if rules else issues
 
 
@@ -100,7 +102,7 @@ def _read_waivers(config_file: Path | None) -> tuple[Waivers | None, list[FileRe
     path = config_file or Path(CONFIG_FILE)
     if config_file is None and not path.exists():
         return None, []
-    # Without a configuration pydantic is not needed, and importing it takes as long as everything else.
+    # Imported only for a configuration, because the import of pydantic takes as long as the rest of the command.
     from dashwright.jobs_worker.domain.lint.config import read_config
 
     config, warnings = read_config(path.read_bytes())
@@ -124,7 +126,9 @@ def _dashboards_in(files: Iterable[str]) -> Iterator[tuple[Path, str, dict[str, 
 
 
 def _dashboard_files(directory: Path) -> Iterator[Path]:
+    """Yield the JSON and YAML files below a directory, sorted by path, without hidden files and directories."""
     for parent, directories, names in os.walk(directory):
+        # ``os.walk`` descends into the directories that this list then has, in its order.
         directories[:] = sorted(name for name in directories if not paths.is_hidden(name))
         yield from (Path(parent, name) for name in sorted(names) if paths.is_resource(name) and not paths.is_hidden(name))
 

@@ -42,6 +42,7 @@ def _panels_with_targets(panels: list[Any]) -> Iterator[dict[str, Any]]:
 
 def _select_panel(panels: list[dict[str, Any]], selector: str | None) -> dict[str, Any]:
     """Return the panel whose id or title is ``selector``. Raises BadRequest unless exactly one panel matches."""
+    # Without a selector, every panel matches.
     matches = [panel for panel in panels if selector in (None, str(panel.get("id")), panel.get("title"))]
     if len(matches) == 1:
         return matches[0]

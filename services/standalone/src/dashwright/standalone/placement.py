@@ -81,7 +81,10 @@ def reachable_programs(folder: Path) -> Path:
 
 
 def _choose_as_root(data_dir: Path) -> tuple[Path, UnixAccount]:
-    """Return the directory and user of the database if this process is root. Raises Unavailable if that user cannot use any."""
+    """Return the directory and user of the database if this process is root.
+
+    Raises Unavailable if the user does not exist, or cannot enter any directory for the database.
+    """
     account = named_account(_UNPRIVILEGED_USER)
     if account is None:
         raise Unavailable(
@@ -124,12 +127,13 @@ def _recorded_folder(data_dir: Path) -> Path | None:
 def _create_alternative_folder(data_dir: Path) -> Path:
     """Create a directory for the database in ``/var/lib/dashwright``, record it in the data directory, and return it."""
     path = str(data_dir.resolve())
+    # The hash makes the name unique. The path only helps readers, and is cut to its end, which differs the most.
     readable_path = re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")[-60:]
     folder = _ALTERNATIVE_ROOT / f"{readable_path}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     for directory in (_ALTERNATIVE_ROOT, folder):
         if not directory.exists():
             directory.mkdir(mode=0o711)
-            directory.chmod(0o711)
+            directory.chmod(0o711)  # The umask may have removed permissions.
     if not is_enterable_by_all(folder):
         raise Unavailable(
             f"The user {_UNPRIVILEGED_USER} can reach neither {data_dir} nor {folder}. "

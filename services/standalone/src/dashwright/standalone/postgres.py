@@ -96,6 +96,7 @@ class EmbeddedPostgres:
 
     async def stop(self) -> None:
         """Shut the server down and close its connections, then release all locks. After 30 s, stop the server without a shutdown."""
+        # PostgreSQL's fast shutdown (SIGINT) closes connections; the immediate one (SIGQUIT) leaves recovery to the next start.
         if self._process is not None:
             await asyncio.to_thread(child.stop, self._process, signal.SIGINT, signal.SIGQUIT, timeout_seconds=_STOP_TIMEOUT_SECONDS)
             self._process = None
@@ -154,6 +155,7 @@ class EmbeddedPostgres:
 
 
 def _log_tail(log_path: Path) -> str:
+    """Return the end of the server's log, for an error message."""
     return log_path.read_text(encoding="utf-8", errors="replace").strip()[-_LOG_TAIL_LENGTH:]
 
 
@@ -189,8 +191,10 @@ def lock_data_dir(data_dir: Path) -> IO[str]:
 
     Raises Unavailable if another process holds the lock.
     """
-    # If this process is root, the database runs as another user, who must be able to enter. Secrets in it have stricter permissions.
+    # If this process is root, the database runs as another user, who must be able to enter the directory. The files with secrets
+    # have stricter permissions.
     data_dir.mkdir(mode=0o711 if os.getuid() == 0 else 0o700, parents=True, exist_ok=True)
+    # Not opened with "w", which would delete the PID of a process that holds the lock.
     lock_file = (data_dir / "lock").open("a+")
     try:
         fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)

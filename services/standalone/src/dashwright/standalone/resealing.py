@@ -54,6 +54,9 @@ class _SecretTable:
     parameters: tuple[str, ...] = ()
 
 
+# An owner is a string that a secret is bound to: the ciphertext cannot be decrypted as the secret of another owner.
+
+
 def _repository_token_owner(row: Mapping[str, Any]) -> str:
     return token_owner(row["namespace"], row["name"])
 
@@ -70,8 +73,8 @@ def _receiver_secret_owner(row: Mapping[str, Any]) -> str:
     return receiver_secret_owner(row["namespace"], row["name"], row["receiver"])
 
 
-#: The owner of each secret in a repository's specification, by the member with the ciphertext.
-_SECRETS_OF_REPOSITORIES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+#: The functions that return the owner of each secret in a repository's specification, by the member with the ciphertext.
+_OWNER_BY_REPOSITORY_MEMBER: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "encryptedToken": _repository_token_owner,
     "encryptedSshKey": lambda row: ssh_key_owner(row["namespace"], row["name"]),
     "encryptedSigningKey": lambda row: signing_key_owner(row["namespace"], row["name"]),
@@ -80,7 +83,7 @@ _SECRET_TABLES: Final = (
     _SecretTable("data sources", _sql.data_sources, _sql.put_data_source, (-1, ""), _data_source_owner, is_base64=False),
     *(
         _SecretTable("repositories", _sql.specs, _sql.put_spec, (_NO_UID, -1), owner, parameters=(member,))
-        for member, owner in _SECRETS_OF_REPOSITORIES.items()
+        for member, owner in _OWNER_BY_REPOSITORY_MEMBER.items()
     ),
     *(
         _SecretTable("repositories", _sql.receivers, _sql.put_spec, (_NO_UID, -1), _receiver_secret_owner, parameters=(str(index),))
@@ -113,7 +116,10 @@ async def reseal(database: Database, cipher: SecretCipher, *, batch: int, dry_ru
 
 
 async def _locked_rows(connection: Connection, table: _SecretTable, last_key: tuple[Any, Any], batch: int) -> list[Any]:
-    """Return up to ``batch`` rows after a key. The rows are read again after their namespaces are locked."""
+    """Return up to ``batch`` rows after a key, with their namespaces locked.
+
+    The rows are read again after each lock, because services may have changed them before it.
+    """
     locked_namespaces: set[str] = set()
     while True:
         rows: list[Any] = await connection.fetch(table.select, *last_key, batch, *table.parameters)
@@ -130,6 +136,7 @@ async def _reseal_rows(connection: Connection, table: _SecretTable, rows: list[A
     for row in rows:
         try:
             ciphertext = base64.b64decode(row["sealed"]) if table.is_base64 else row["sealed"]
+            # The header has the id of the current key.
             if ciphertext.startswith(cipher.header):
                 current += 1
                 continue
@@ -141,4 +148,4 @@ async def _reseal_rows(connection: Connection, table: _SecretTable, rows: list[A
             # The secret is replaced in the JSON text without parsing it, so that the remainder of the text is unchanged.
             new_value = row["text"].replace(row["sealed"], base64.b64encode(new_ciphertext).decode()) if table.is_base64 else new_ciphertext
             await connection.execute(table.update, row["id"], row["part"], new_value)
-    return BatchResult(table.kind, resealed, current, len(rows) - resealed - current)
+    return BatchResult(table.kind, resealed, current, unreadable=len(rows) - resealed - current)

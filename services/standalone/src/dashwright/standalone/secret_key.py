@@ -41,7 +41,7 @@ def _create(file: Path) -> None:
     try:
         with os.fdopen(handle, "w", encoding="ascii") as key_file:
             key_file.write(secrets.token_urlsafe(32))
-        with suppress(FileExistsError):
+        with suppress(FileExistsError):  # Another process was first; its key is used.
             file.hardlink_to(temporary_file)
             log.info("secret_key_created", file=str(file))
     finally:

@@ -24,6 +24,7 @@ def run(
     data_dir
         The directory of the database and all other data, instead of DASHWRIGHT_DATA_DIR (.dashwright).
     """
+    # Imported as the command runs, so that the help of the command line loads no service.
     with without_garbage_collection():
         from dashwright.common import process
         from dashwright.common.settings import PREFIX

@@ -24,6 +24,7 @@ def print_result(console: Console, ref_id: str, result: Result) -> None:
     console.print(f"[bold]{escape(ref_id)}[/bold]")
     if result.error:
         console.print(f"  [red]error:[/red] {escape(result.error.message)}", soft_wrap=True)
+        # An error within an expression has the expression and a caret below the position of the error.
         for line in result.error.details.get("caret", "").splitlines():
             console.print(f"    {escape(line)}", soft_wrap=True)
     for frame in result.frames:
@@ -94,6 +95,7 @@ def _column_table(fields: Sequence[Field]) -> Iterator[Table | str]:
 
 
 def _new_table(headings: Sequence[str]) -> Table:
+    """Return a table without rows. The last column is aligned to the right, because it usually has numbers."""
     table = Table(box=None, pad_edge=True, padding=(0, 1))
     for heading in headings:
         table.add_column(escape(heading), justify="right" if heading == headings[-1] else "left", overflow="fold")
@@ -116,7 +118,7 @@ def _labels(field: Field) -> dict[str, str]:
 
 
 def _cells(field: Field, rows: slice) -> list[str]:
-    """Return the first values of a field as text."""
+    """Return the values of a field in some rows as text, which may be printed as Rich markup."""
     values = field.values[rows]
     if field.type is FieldType.TIME:
         strings = [f"{string}Z" for string in np.datetime_as_string(values.astype("datetime64[ns]"), unit=_time_unit(values))]
@@ -136,4 +138,5 @@ def _time_unit(times: NDArray[Any]) -> Literal["s", "ms", "ns"]:
 
 
 def _format_number(value: float) -> str:
+    """Return a number with up to 12 digits, or as NaN, Inf or -Inf."""
     return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(str(value)) or f"{value:.12g}"

@@ -66,10 +66,13 @@ class BatchesClient:
         except Conflict:  # Another client has created it in the meantime.
             return await self.batch(name)
 
-    async def add(self, name: str, lines: AsyncIterable[bytes], *, close: bool) -> AsyncIterator[ItemVerdict]:
-        """Add items, given as parts of an NDJSON body, and yield one verdict for each. ``close`` closes the batch after them."""
+    async def add(self, name: str, parts: AsyncIterable[bytes], *, close: bool) -> AsyncIterator[ItemVerdict]:
+        """Add items and yield a verdict for each. If ``close`` is true, close the batch after them.
+
+        ``parts`` are those of an NDJSON body, and need not end at the ends of lines.
+        """
         query = {"close": "true"} if close else {}
-        async for verdict in self._client.exchange(self._url / name / "items", query, lines, media_type=NDJSON):
+        async for verdict in self._client.exchange(self._url / name / "items", query, parts, media_type=NDJSON):
             try:
                 yield ItemVerdict.model_validate(verdict)
             except ValidationError as error:
@@ -119,6 +122,7 @@ class BatchesClient:
 
 
 def _parse_batch(item: Any) -> Batch:
+    """Return the batch in a document. Raises SourceFailed if the document has another form."""
     try:
         metadata = item["metadata"]
         return Batch(metadata["name"], metadata["creationTimestamp"], BatchStatus.model_validate(item.get("status") or {}), item)

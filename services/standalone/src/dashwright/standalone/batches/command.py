@@ -80,6 +80,7 @@ def get(name: BatchName, /, *, as_json: AsJson = False, options: ServerOptions =
 
     async def run(client: BatchesClient, output: Output) -> int:
         batch = await client.batch(name)
+        # With --json only the JSON is printed, else only the result.
         output.print_json(batch.document)
         print_result(output, batch)
         return 0
@@ -175,14 +176,15 @@ def submit(
 
     async def run(client: BatchesClient, output: Output) -> int:
         values: dict[str, Any] = {"priority": priority, "parallelism": parallelism, "on_failure": on_failure}
-        # A batch is not created for a file that cannot be opened.
+        # The file is opened first, so that no batch is created for a file that cannot be opened.
         with _opened(file) as source:
             await client.ensure(name, _spec(attempts, {key: value for key, value in values.items() if value is not None}))
             refused = await _add(client, output, name, source, close=close)
+        status = FAILED if refused else 0
         if wait:
-            return await wait_until_end(client, output, name, timeout_seconds, program=_PROGRAM) or (FAILED if refused else 0)
+            return await wait_until_end(client, output, name, timeout_seconds, program=_PROGRAM) or status
         output.print_json((await client.batch(name)).document)
-        return FAILED if refused else 0
+        return status
 
     return _run(options, run, as_json=as_json)
 
@@ -329,7 +331,7 @@ def delete(name: BatchName, /, *, options: ServerOptions = DEFAULT_SERVER) -> in
 
 
 def _spec(attempts: int | None, values: dict[str, Any]) -> BatchSpec:
-    """Return the spec of a new batch. Raises BadRequest for an invalid value."""
+    """Return the spec of a new batch with the options ``values`` that are given. Raises BadRequest for an invalid value."""
     try:
         if attempts is not None:
             values["retry"] = RetryPolicy(attempts=attempts)
@@ -364,6 +366,7 @@ def _opened(file: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _refusal(verdict: ItemVerdict) -> str:
+    """Return the message on a refused item, which may have no id."""
     return f"refused: {verdict.message}" if not verdict.id else f"item {verdict.id} refused: {verdict.message}"
 
 
@@ -378,10 +381,13 @@ async def _parts(source: BinaryIO, display: ProgressDisplay | None) -> AsyncIter
 
 
 def _write_line(document: dict[str, Any]) -> None:
+    """Write a document to standard output as one line of JSON."""
     sys.stdout.write(orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE).decode())
 
 
 def _run(options: ServerOptions, command: Callable[[BatchesClient, Output], Awaitable[int]], *, as_json: bool = False) -> int:
+    """Run a command with a client of the server's batches, and return the exit status."""
+
     async def run(client: ServerClient, output: Output) -> int:
         return await command(BatchesClient(client), output)
 

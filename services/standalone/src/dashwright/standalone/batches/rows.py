@@ -29,6 +29,7 @@ def item_row(item: BatchItemView) -> Sequence[Text]:
 
 
 def _row(cells: Sequence[str], state_index: int) -> Sequence[Text]:
+    """Return cells as text of a terminal, with the colour of the state in the cell at ``state_index``."""
     texts = [Text(printable_line(cell)) for cell in cells]
     texts[state_index].stylize(_STYLES.get(cells[state_index], ""))
     return texts

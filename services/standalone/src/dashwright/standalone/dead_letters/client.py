@@ -13,6 +13,7 @@ from dashwright.common.models.dead_letter import DeadLetterReplay, DeadLetterSpe
 from dashwright.standalone.remote.client import ServerClient
 from dashwright.standalone.remote.collection import Collection, Document, dry_run_query
 
+# Media types of Kubernetes: rows of cells, as kubectl prints them, and objects without spec and status.
 _AS_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _AS_METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
@@ -29,7 +30,7 @@ class DeadLetter:
 
     @property
     def body(self) -> bytes:
-        """The body of the message, which may be the beginning of the complete one."""
+        """The stored body of the message: only the beginning of a long one."""
         return base64.b64decode(self.spec.body) if self.spec.body_encoding == "base64" else self.spec.body.encode()
 
 
@@ -69,20 +70,21 @@ class DeadLettersClient:
     async def replay_selected(self, selector: str, *, dry_run: bool) -> AsyncIterator[DeadLetterReplay]:
         """Replay the selected letters in several requests, and yield the result so far after each.
 
-        Letters that arrive between these requests are replayed only if the last request selects them.
+        Letters that arrive between these requests may be replayed too. The requests end at the latest when as many letters
+        were replayed as the first request selected.
         """
         query = dry_run_query(dry_run=dry_run) | ({"labelSelector": selector} if selector else {})
-        replayed, total = 0, 0
+        replayed, initial_count = 0, 0
         while True:
             try:
                 result = DeadLetterReplay.model_validate(await self._letters.post("replay", query=query))
             except ValidationError as error:
                 raise _unknown_format() from error
-            # Replayed messages that are refused again are new letters, so without this limit the loop might not end.
-            total = total or result.replayed + result.remaining
+            initial_count = initial_count or result.replayed + result.remaining
             replayed += result.replayed
             yield result.model_copy(update={"replayed": replayed})
-            if not result.replayed or not result.remaining or replayed >= total:
+            # Replayed messages that fail again become new letters, so without the initial count the loop might not end.
+            if not result.replayed or not result.remaining or replayed >= initial_count:
                 return
 
     async def discard(self, name: str, *, dry_run: bool) -> None:
@@ -95,6 +97,7 @@ class DeadLettersClient:
 
 
 def _parse_letter(item: Document) -> DeadLetter:
+    """Return the letter in a document. Raises SourceFailed if the document has another form."""
     try:
         spec, status = DeadLetterSpec.model_validate(item["spec"]), DeadLetterStatus.model_validate(item["status"])
         return DeadLetter(item["metadata"]["name"], spec, status, item)
@@ -103,4 +106,5 @@ def _parse_letter(item: Document) -> DeadLetter:
 
 
 def _unknown_format() -> SourceFailed:
+    """Return the error of a response that this version cannot parse."""
     return SourceFailed("the server returned a dead letter in an unknown format: is it a different version?")

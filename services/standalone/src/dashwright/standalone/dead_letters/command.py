@@ -22,7 +22,7 @@ from dashwright.standalone.remote.progress import ProgressDisplay
 from dashwright.standalone.terminal import printable_line
 
 _PROGRAM: Final = "dashwright dead-letters"
-_NONE: Final = "no dead letters"
+_NO_LETTERS: Final = "no dead letters"
 
 app = App(name="dead-letters")
 
@@ -30,7 +30,7 @@ app = App(name="dead-letters")
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The letters that a command is about, unless it is about all."""
+    """The options that select the letters of a command; by default, all letters."""
 
     state: DeadLetterState | None = None
     "Only letters in this state."
@@ -43,7 +43,7 @@ class Selection:
 
     @property
     def label_selector(self) -> str:
-        """The label selector of these letters, which is empty for all."""
+        """The label selector of the selected letters; empty for all letters."""
         labels = {
             "state": "" if self.state is None else self.state.value,
             "queue": self.queue,
@@ -79,7 +79,7 @@ def list_(*, selection: Selection = ALL_LETTERS, as_json: AsJson = False, option
         table = Table(*(name.lower() for name in rows[0]), box=None, pad_edge=False)
         for row in rows[1:]:
             table.add_row(*(Text(printable_line(cell)) for cell in row))
-        output.print_table(table, empty=_NONE)
+        output.print_table(table, empty=_NO_LETTERS)
         return 0
 
     return _run(options, run, as_json=as_json)
@@ -111,9 +111,11 @@ def get(
     async def run(client: DeadLettersClient, output: Output) -> int:
         letter = await client.letter(name)
         if body:
+            # Bytes bypass the text buffer, so buffered text must be written first.
             sys.stdout.flush()
             sys.stdout.buffer.write(letter.body)
             return 0
+        # With --json only the JSON is printed, else only the lines.
         output.print_json(letter.document)
         for field, value in _fields(letter):
             output.print_line(f"{field + ':':15} {value}")
@@ -203,7 +205,7 @@ def discard(
         for name in discarded_names:
             output.print_line(f"{name} {'would be discarded' if dry_run else 'discarded'}")
         if not discarded_names and not status:
-            output.print_line(_NONE)
+            output.print_line(_NO_LETTERS)
         output.print_json(discarded_names)
         return status
 
@@ -223,8 +225,10 @@ async def _replay_named(client: DeadLettersClient, output: Output, names: list[s
             continue
         output.print_line(f"{name} {'can be replayed' if dry_run else 'replayed'}")
     documents = [letter.document for letter in letters]
-    if len(names) > 1 or documents:
-        output.print_json(documents if len(names) > 1 else documents[0])
+    if len(names) > 1:
+        output.print_json(documents)
+    elif documents:
+        output.print_json(documents[0])
     return status
 
 
@@ -273,10 +277,13 @@ def _fields(letter: DeadLetter) -> list[tuple[str, str]]:
 
 
 def _time(milliseconds: int) -> str:
+    """Return a time in Unix milliseconds as RFC 3339 in UTC."""
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _run(options: ServerOptions, command: Callable[[DeadLettersClient, Output], Awaitable[int]], *, as_json: bool) -> int:
+    """Run a command with a client of the server's dead letters, and return the exit status."""
+
     async def run(client: ServerClient, output: Output) -> int:
         return await command(DeadLettersClient(client), output)
 

@@ -10,7 +10,7 @@ from dashwright.standalone.importing.fields import Row, integer, string
 
 _MANAGED_ROLE_PATTERN: Final = re.compile(r"managed:(users|teams|builtins):([^:]+):permissions")
 _SCOPE_PATTERN: Final = re.compile(r"(folders|dashboards):uid:(.+)")
-_VIEW, _EDIT, _ADMIN = 1, 2, 4  # The levels of access rules.
+_VIEW, _EDIT, _ADMIN = 1, 2, 4  # Grafana's levels of access rules, which Dashwright stores unchanged.
 _LEVEL_BY_ACTION: Final = {
     "folders:read": _VIEW,
     "dashboards:read": _VIEW,
@@ -81,7 +81,7 @@ def add_permission(rules: Rules, row: Row, managed_roles: Mapping[int, ManagedRo
 
 
 def add_acl_row(rules: Rules, row: Row, protected_objects: Mapping[int, ProtectedObject]) -> None:
-    """Add a row of the table dashboard_acl, which refers to the dashboard or folder by id."""
+    """Add a row of the table dashboard_acl, which refers to the dashboard or folder by id. An invalid row is left out."""
     protected_object = protected_objects.get(integer(row, "dashboard_id"))
     role = _ROLE_BY_LOWER_NAME.get(string(row, "role").lower())
     grantee = Grantee(integer(row, "user_id") or None, integer(row, "team_id") or None, role)
@@ -92,6 +92,7 @@ def add_acl_row(rules: Rules, row: Row, protected_objects: Mapping[int, Protecte
 
 
 def _grantee(grantee_type: str, identifier: str) -> Grantee | None:
+    """Return the grantee of a managed role by the parts of the role's name, or None if there is no such grantee."""
     if grantee_type == "builtins":
         return Grantee(role=_ROLE_BY_LOWER_NAME[identifier.lower()]) if identifier.lower() in _ROLE_BY_LOWER_NAME else None
     if not identifier.isdigit():

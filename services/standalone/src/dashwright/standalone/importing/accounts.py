@@ -76,11 +76,13 @@ RowConverter = Callable[[Row, ObjectNames], "Record | SkippedRow"]
 
 
 def _times(row: Row) -> dict[str, datetime]:
+    """Return the columns ``created`` and ``updated`` of the target."""
     created = timestamp(row, "created") or UNKNOWN_TIME
     return {"created": created, "updated": timestamp(row, "updated") or created}
 
 
 def _record(table: str, row: Row, columns: dict[str, Any], *, org_id: int, key: str = "", lost_secrets: int = 0) -> Record:
+    """Return a record with the times of the row, for a table that has both. The key is by default the row's id."""
     times = _times(row)
     return Record(table, key or str(integer(row, "id")), {**columns, **times}, org_id, times["updated"], lost_secrets)
 
@@ -121,6 +123,7 @@ def user(row: Row, _: ObjectNames) -> Record:
         "last_seen_at": timestamp(row, "last_seen_at"),
     }
     uid = string(row, "uid")
+    # Without a uid, the column's default generates one.
     return _record("user", row, {**columns, **({"uid": uid} if uid else {})}, org_id=0)
 
 
@@ -172,6 +175,7 @@ def quota(row: Row, _: ObjectNames) -> Record | SkippedRow:
     has_one_owner = bool(org_id) != bool(user_id)
     if not has_one_owner or target not in TARGETS[scope]:
         return SkippedRow("quota", key, f"there is no quota {target!r} for this kind of owner", org_id)
+    # -1 means unlimited.
     columns = {"org_id": org_id, "user_id": user_id, "target": target, "limit": max(integer(row, "limit"), -1)}
     return _record("quota", row, columns, org_id=org_id, key=key)
 
@@ -226,7 +230,7 @@ def star(row: Row, object_names: ObjectNames) -> Record | SkippedRow:
     """Convert a star. A star of a dashboard that does not exist is skipped."""
     user_id, dashboard_id = integer(row, "user_id"), integer(row, "dashboard_id")
     uid = string(row, "dashboard_uid") or object_names.dashboards.get(dashboard_id)
-    org_id = integer(row, "org_id") or 1
+    org_id = integer(row, "org_id") or 1  # Older databases have no such column.
     if not uid:
         return SkippedRow("star", f"{user_id}/{dashboard_id}", "its dashboard does not exist", org_id)
     return Record("star", f"{user_id}/{org_id}/{uid}", {"user_id": user_id, "org_id": org_id, "dashboard_uid": uid}, org_id)

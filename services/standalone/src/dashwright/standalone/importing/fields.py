@@ -14,6 +14,7 @@ _MIN_YEAR: Final = 1971
 """Earlier timestamps, such as Go's zero time and the Unix epoch, mean that there is no time."""
 UNKNOWN_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The creation time of an imported row without one."""
+#: A date, a time, its fraction and its zone. Text after them is ignored.
 _TIMESTAMP_PATTERN: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?.*")
 
 

@@ -19,7 +19,9 @@ from dashwright.standalone.importing.fields import UNKNOWN_TIME, Row, integer, s
 #: The author of objects and versions whose author is unknown.
 IMPORTED_BY: Final = "import:grafana"
 
+#: The version that a dashboard with panels, or a library panel, is stored as.
 CLASSIC_VERSION: Final = "v0alpha1"
+#: The version that a dashboard with elements and a layout is stored as.
 _LAYOUT_VERSION: Final = "v2alpha1"
 #: Members of a classic dashboard that are not stored, because the server sets them in responses.
 _SERVER_SET_FIELDS: Final = frozenset({"id", "uid", "version"})
@@ -113,7 +115,7 @@ def name_of(row: Row) -> str:
 
 def _name(uid: str, row_id: int) -> str:
     """Return the uid if it is a valid name, else a name derived from the id; empty if the id is 0."""
-    if _NAME_PATTERN.fullmatch(uid) and uid != "general":
+    if _NAME_PATTERN.fullmatch(uid) and uid != "general":  # Grafana's name of the root.
         return uid
     return f"row-{row_id}"[:DASHBOARD_NAME_LENGTH] if row_id else ""
 
@@ -211,10 +213,12 @@ def _imported_object(
 
 
 def _author(user_id: int) -> str:
+    """Return the author by the id in Grafana, which is positive only if a user is the author."""
     return f"user:{user_id}" if user_id > 0 else IMPORTED_BY
 
 
 def _title(row: Row) -> str:
+    """Return the title of a row. Raises Invalid if it is blank."""
     title = string(row, "title")
     if not title.strip():
         raise Invalid("it has no title")
@@ -222,6 +226,7 @@ def _title(row: Row) -> str:
 
 
 def _read_tree(json_text: str) -> dict[str, Any]:
+    """Return a JSON object. Raises Invalid if the text is not one, or if it is nested too deeply."""
     tree = read_json(json_text)
     if not isinstance(tree, dict):
         raise Invalid("its body is not a JSON object")
@@ -230,6 +235,7 @@ def _read_tree(json_text: str) -> dict[str, Any]:
 
 
 def _body(kind: Kind, spec: dict[str, Any], version: str) -> ImportedBody:
+    """Return the body with a spec. Raises Invalid for a title that cannot be stored."""
     extract = kind.extract(spec)
     check_string(extract.title)
     return ImportedBody(write_json(spec).decode(), version, extract)

@@ -53,7 +53,7 @@ class _ImportState:
 
     def includes_org(self, org_id: int) -> bool:
         """Return whether rows of an organization are imported."""
-        return self.options.org_id in (0, org_id)
+        return self.options.org_id in (0, org_id)  # 0 selects all organizations.
 
     async def rows(self, table: str, *order: str, where_in: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
         """Yield the rows of a table, sorted by those columns in ``order`` that it has, or nothing if there is no such table.
@@ -143,7 +143,8 @@ _TABLES_REFERRING_TO_DASHBOARDS: Final[tuple[tuple[str, RowConverter], ...]] = (
 async def _delete_first_account(state: _ImportState) -> None:
     """Delete the organization and the server admin that a first start created, if imported ones replace them.
 
-    The admin is deleted only if another enabled server admin is imported, so that someone can administer the server.
+    The admin is deleted only if another enabled server admin is imported, so that someone can administer the server. The organization
+    is deleted only together with the admin, who is its member.
     """
     imports_admin = False
     async for row in state.source.rows("user", ["id"]):
@@ -226,7 +227,7 @@ async def _write_dashboards(state: _ImportState, batch: list[ImportedObject]) ->
         if dashboard_version is not None:
             versions_of_item = earlier_versions.setdefault(item.source_id, [])
             versions_of_item.append(dashboard_version)
-            del versions_of_item[: -state.options.versions]  # Rows are in the order of versions.
+            del versions_of_item[: -state.options.versions]  # Rows are in the order of versions, so the newest are last.
     written_dashboards = await _write_objects(state, batch, notes)
     versions = [(item, version) for item in written_dashboards for version in earlier_versions.get(item.source_id, ())]
     if versions:
@@ -297,7 +298,8 @@ async def _report_newer_storage(state: _ImportState) -> None:
     missing_object_count = 0
     if "group" in await state.source.columns("resource"):
         async for row in state.source.rows("resource", ["name"], ("group", [DASHBOARD.group, FOLDER.group])):
-            missing_object_count += string(row, "name") not in state.dashboard_names.values()
+            if string(row, "name") not in state.dashboard_names.values():
+                missing_object_count += 1
     if missing_object_count:
         state.report.notices.append(
             f"the table resource holds {missing_object_count} dashboards and folders in addition to the imported ones: "

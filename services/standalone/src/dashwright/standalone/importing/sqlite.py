@@ -73,6 +73,7 @@ def _connect(path: str) -> sqlite3.Connection:
         connection.text_factory = lambda text: text.decode(errors="replace")
         # The file is untrusted: its schema must not call functions.
         connection.execute("pragma trusted_schema = off")
+        # SQLite reads the file only now, so an invalid file is reported by this statement.
         connection.execute("select count(*) from sqlite_master").fetchall()
         connection.execute("begin")  # One transaction, so that all reads see the same snapshot.
     except sqlite3.Error as error:

@@ -22,6 +22,7 @@ from dashwright.standalone.importing.report import Outcome, Report
 
 _sql = queries.load(__package__, "target.sql")
 
+#: The columns of the primary keys that are not ``id``, by table.
 _KEY_COLUMNS: Final = {
     "org_user": ("org_id", "user_id"),
     "team_member": ("team_id", "user_id"),
@@ -31,6 +32,7 @@ _KEY_COLUMNS: Final = {
 }
 _TABLES_WITHOUT_TIME: Final = frozenset({"team_member", "star"})
 _TABLE_BY_RESOURCE: Final = {"dashboards": "dashboard", "folders": "folder", LIBRARY_PANEL.plural: "library_element"}
+#: The columns of the temporary table ``facts``, in the order of ``_facts_row``.
 _FACT_COLUMNS: Final = (
     *("api_group", "resource", "name", "uid", "number", "generation", "created_at", "created_by", "updated_at", "updated_by", "message"),
     *("parent", "restored"),
@@ -213,6 +215,7 @@ class Target:
         await self._connection.execute(_sql.advance_sequences)
 
     async def _earlier_imports(self, table: str) -> dict[str, _EarlierImport]:
+        """Return the records of the earlier imports of a table by the keys of its rows. They are read once."""
         if table not in self._imports_by_table:
             rows = await self._connection.fetch(_sql.earlier_imports, table)
             self._imports_by_table[table] = {row["key"]: _EarlierImport(row["digest"], row["state"]) for row in rows}
@@ -242,6 +245,7 @@ def _upsert_statement(table: str, columns: tuple[str, ...]) -> str:
 
 
 def _object_digest(item: ImportedObject) -> bytes:
+    """Return the SHA-256 of the folder, generation and body. If it is unchanged, an import does not write the object again."""
     metadata = orjson.dumps([item.folder, item.generation, item.body.stored_version])
     return hashlib.sha256(metadata + item.body.spec.encode()).digest()
 

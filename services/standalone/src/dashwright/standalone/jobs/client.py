@@ -12,7 +12,8 @@ from dashwright.common.models.provisioning import JobSpec, JobStatus, State
 from dashwright.standalone.remote.client import ServerClient
 from dashwright.standalone.remote.collection import Collection
 
-_MAX_ATTEMPTS: Final = 20
+#: Attempts to cancel a job that changes between its read and its deletion.
+_MAX_CANCEL_ATTEMPTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class JobsClient:
                 yield _parse_job(item)
 
     async def has_repository(self, name: str) -> bool:
-        """Return False only if the repository does not exist; True also if the caller is forbidden to read repositories."""
+        """Return whether a repository exists. If the caller may not read repositories, it is assumed to exist."""
         try:
             await self._repositories.get(name)
         except NotFound:
@@ -67,20 +68,21 @@ class JobsClient:
 
     async def submit(self, repository: str, submission: Any) -> Sequence[Job]:
         """Submit a job or a list of jobs of a repository, and return the jobs in the order of the list."""
-        submitted = await self._repositories.post(repository, "jobs", body=submission)
-        return [_parse_job(item) for item in (submitted.get("items") or [] if isinstance(submission, list) else [submitted])]
+        response = await self._repositories.post(repository, "jobs", body=submission)
+        items = (response.get("items") or []) if isinstance(submission, list) else [response]
+        return [_parse_job(item) for item in items]
 
     async def cancel(self, name: str) -> Job:
         """Cancel a job unless it has ended. Return the job as it was before.
 
         Raises Conflict if the job changes during each of 20 attempts.
         """
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(_MAX_CANCEL_ATTEMPTS):
             job = await self.job(name)
             if job.has_ended:
                 return job
             try:
-                # A job that has ended by then would be removed from the history.
+                # The version is a precondition: the deletion of a job that has just ended would remove it from the history.
                 await self._jobs.delete(name, resource_version=job.resource_version)
             except Conflict:
                 continue

@@ -74,6 +74,7 @@ def get(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAU
 
     async def run(client: JobsClient, output: Output) -> int:
         job = await client.job(name)
+        # With --json only the JSON is printed, else only the result.
         output.print_json(job.document)
         print_result(output, job)
         return 0
@@ -232,7 +233,10 @@ def cancel(
 
 
 def _report_unless_selected(message: str, names: Sequence[str] | None) -> int:
-    """Report a named job that could not be cancelled. A selected job may end before its cancellation, so it is not reported."""
+    """Report a named job that could not be cancelled, and return the exit status.
+
+    A job that the command selected itself may end before its cancellation, so ``names`` is None and nothing is reported.
+    """
     if names is None:
         return 0
     report(_PROGRAM, message)
@@ -265,7 +269,7 @@ async def _wait_or_print(
 
 async def _wait(client: JobsClient, output: Output, names: Sequence[str], timeout_seconds: float | None, *, is_list: bool) -> int:
     """Show the progress of jobs until all have ended or the time is over, print them, and return the exit status."""
-    # A list may have been submitted as fewer jobs than it has items.
+    # Equivalent items of a submitted list share one job, whose name then occurs several times.
     names = list(dict.fromkeys(names))
     try:
         async with asyncio.timeout(timeout_seconds):
@@ -278,12 +282,16 @@ async def _wait(client: JobsClient, output: Output, names: Sequence[str], timeou
 
 
 def _print_documents(output: Output, jobs: Sequence[Job], *, is_list: bool) -> None:
+    """Print the objects of jobs as a JSON list, or unless ``is_list`` the first object, if any."""
     documents: list[Any] = [job.document for job in jobs]
-    if is_list or documents:
-        output.print_json(documents if is_list else documents[0])
+    if is_list:
+        output.print_json(documents)
+    elif documents:
+        output.print_json(documents[0])
 
 
 def _table_row(job: Job) -> list[Text]:
+    """Return the cells of a job in the order of ``_COLUMNS``."""
     status = job.status
     progress = "" if status.progress is None else f"{status.progress:.0f} %"
     values = (job.name, job.spec.repository, job.spec.action.value, status.state.value, progress, job.created, status.message or "")
@@ -293,6 +301,8 @@ def _table_row(job: Job) -> list[Text]:
 
 
 def _run(options: ServerOptions, command: Callable[[JobsClient, Output], Awaitable[int]], *, as_json: bool) -> int:
+    """Run a command with a client of the server's jobs, and return the exit status."""
+
     async def run(client: ServerClient, output: Output) -> int:
         return await command(JobsClient(client), output)
 

@@ -42,6 +42,7 @@ def print_result(output: Output, job: Job) -> None:
     """Print the state of a job, its errors, and the number of objects that it changed."""
     output.print_line(status_line(job))
     for error in job.status.errors or ():
+        # The status line already has the message, which may be one of the errors.
         if error != job.status.message:
             output.print_line(f"  {error}")
     if job.status.summary:

@@ -55,10 +55,12 @@ class ServerClient:
         self._client_session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
+        # A watch without changes sends nothing until the server ends it.
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS, sock_read=WATCH_SECONDS + _RESPONSE_TIMEOUT_SECONDS
         )
         jar = aiohttp.DummyCookieJar()
+        # The size of the buffer limits the length of a line of a stream.
         self._client_session = aiohttp.ClientSession(headers=self._headers, timeout=timeout, cookie_jar=jar, read_bufsize=_MAX_BYTES)
         return self
 
@@ -123,6 +125,7 @@ class ServerClient:
                 await _raise_for_status(response)
                 while line := await response.content.readline():
                     yield _json_object(line)
+        # ValueError is raised as in ``stream``.
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise self._connection_error(error) from error
 
@@ -167,7 +170,7 @@ def _authorization_header(login: Login) -> dict[str, str]:
 
 
 async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
-    """Raise the error that a response with an error status describes."""
+    """Raise the error that a response describes, unless its status is 2xx. A redirect is an error, too."""
     if response.status < 300:
         return
     try:

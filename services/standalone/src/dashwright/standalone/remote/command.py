@@ -12,9 +12,12 @@ from dashwright.standalone.remote.login import ServerOptions
 from dashwright.standalone.remote.output import Output
 from dashwright.standalone.terminal import printable_line
 
-# Exit statuses. An invalid option has the status of NOT_DONE, too.
+# Exit statuses.
+#: The request was successful, but its result is a failure, such as that of a job.
 FAILED: Final = 1
+#: The request failed, or an option is invalid.
 NOT_DONE: Final = 2
+# As in shells: 128 and the number of the signal that would have ended the program, SIGINT or SIGPIPE.
 INTERRUPTED: Final = 130
 OUTPUT_CLOSED: Final = 141
 

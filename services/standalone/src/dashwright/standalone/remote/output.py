@@ -17,7 +17,7 @@ AsJson = Annotated[bool, Parameter(name="--json", negative="")]
 
 
 class Output:
-    """The output of a command.
+    """The output of a command, which calls the methods for both forms. Methods for the form that was not chosen print nothing.
 
     ``console`` is for progress: standard output, or with JSON standard error, if that is a terminal.
     """

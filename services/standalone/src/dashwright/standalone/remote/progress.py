@@ -17,6 +17,7 @@ class ProgressDisplay:
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         self._bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._bar_ids: dict[str, TaskID] = {}
+        #: The last line that was printed for each item.
         self._lines: dict[str, str] = {}
 
     def __enter__(self) -> Self:

@@ -26,7 +26,8 @@ from dashwright.standalone.terminal import error_line
 _PROGRAM: Final = "dashwright render"
 _FORMATS: Final = ("png", "svg", "json")
 _FILE_SUFFIXES: Final = (".json", ".yaml", ".yml")
-_WATCH_SECONDS: Final = 0.5
+#: The interval at which --watch looks for changes of the files.
+_POLL_SECONDS: Final = 0.5
 
 
 def render(
@@ -119,9 +120,11 @@ def render(
     if watch and dashboard == STANDARD_INPUT:
         report(_PROGRAM, "--watch needs a file that changes, and standard input is read only once; give the path of a file")
         return NOT_DONE
+    # Without --watch, the file is drawn once.
+    occasions = _changes([Path(dashboard), *([data] if data else [])]) if watch else [None]
     status = NOT_DONE
     try:
-        for _ in _changes([Path(dashboard), *([data] if data else [])]) if watch else [None]:
+        for _ in occasions:
             status = _render_file(dashboard, data, output, options, now)
     except KeyboardInterrupt:
         return 0
@@ -165,6 +168,7 @@ def _render_uid(uid: str, output: Path, options: PictureOptions, server: ServerO
 
 
 def _is_file(name: str) -> bool:
+    """Return whether the argument is a file, rather than the uid of a dashboard."""
     return name == STANDARD_INPUT or name.endswith(_FILE_SUFFIXES) or Path(name).is_file()
 
 
@@ -177,7 +181,7 @@ def _format_of(output: Path) -> str:
 
 
 def _values_by_name(pairs: list[str]) -> dict[str, list[str]]:
-    """Return the values of variables. Raises BadRequest for a value that is not ``NAME=VALUE``."""
+    """Return the values of each variable, in their order. Raises BadRequest for a pair that is not ``NAME=VALUE``."""
     values: dict[str, list[str]] = {}
     for assignment in pairs:
         name, separator, value = assignment.partition("=")
@@ -195,7 +199,7 @@ def _changes(files: list[Path]) -> Iterator[None]:
         if states != previous_states:
             previous_states = states
             yield
-        time.sleep(_WATCH_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def _state_of(file: Path) -> tuple[int, int] | None:

@@ -32,8 +32,8 @@ async def draw_file(file: str, data: Path | None, options: PictureOptions, now: 
     request = PictureRequest.model_validate(options.model_dump(by_alias=True) | {"spec": _dashboard_of(read_document(file))})
     recorded = RecordedPanels.read(data)
     settings = replace(query_settings(load()), sources=recorded)
-    if end := now or recorded.last_time:
-        settings = replace(settings, clock=FixedClock.at(end))
+    if current_time := now or recorded.last_time:
+        settings = replace(settings, clock=FixedClock.at(current_time))
     plotter = Plotter()
     try:
         return (await draw(request, QueryContext(), settings, plotter, monotonic() + _DRAW_SECONDS)).body
@@ -47,6 +47,7 @@ def _dashboard_of(document: Any) -> dict[str, Any]:
     for member in ("spec", "dashboard"):
         if isinstance(document, dict) and isinstance(document.get(member), dict):
             document = document[member]
+    # Dashboards with a layout have elements, and those of very old versions rows.
     if not isinstance(document, dict) or not ("panels" in document or "elements" in document or "rows" in document):
         raise BadRequest("the file must contain a dashboard, with panels or elements")
     return document

@@ -18,14 +18,14 @@ from dashwright.expressions.sources.recorded_frames import RecordedFrames
 from dashwright.expressions.sources.registry import BUILT_IN, DataSource
 
 _NANOS_PER_SECOND: Final = 1_000_000_000
-_TYPES: Final = sorted({kind.id for kind in TYPE_BY_NAME.values()})
+_TYPE_IDS: Final = sorted({kind.id for kind in TYPE_BY_NAME.values()})
 
 
 class _AnyOption(RecordedFrames):
     """A source of one option for every variable, so that panels which use the variable are drawn."""
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
-        """Return the option."""
+        """Return the same option for any query."""
         return [("recorded", "recorded")]
 
 
@@ -79,7 +79,7 @@ class RecordedPanels:
 
     async def catalog(self, context: QueryContext) -> Catalog:
         """Return a data source of each type. Every reference of a dashboard is resolved to one of them."""
-        return Catalog([CatalogEntry(f"recorded-{id_}", f"Recorded {id_}", id_, is_default=id_ == PROMETHEUS.id) for id_ in _TYPES])
+        return Catalog([CatalogEntry(f"recorded-{id_}", f"Recorded {id_}", id_, is_default=id_ == PROMETHEUS.id) for id_ in _TYPE_IDS])
 
 
 def _source_of(query: SourceQuery, frames: RecordedFrames, panel_id: int) -> DataSource | DashwrightError:
@@ -93,10 +93,12 @@ def _source_of(query: SourceQuery, frames: RecordedFrames, panel_id: int) -> Dat
 
 
 def _panel_id(name: str) -> int:
+    """Return a member's name as the id of a panel. Raises BadRequest if it is not a number."""
     if not name.isdecimal():
         raise BadRequest(f"the recorded results have a panel {name!r:.80}, which is not the id of a panel; use its number")
     return int(name)
 
 
 def _frames_of(document: Any) -> RecordedFrames:
+    """Return the frames in a response of ``/api/ds/query``, given as a JSON tree."""
     return RecordedFrames.of_response(orjson.dumps(document))
