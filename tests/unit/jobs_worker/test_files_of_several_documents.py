@@ -1,5 +1,6 @@
 """YAML files of several documents: each document is a resource of its own."""
 
+import re
 import time
 
 import pytest
@@ -108,7 +109,7 @@ async def test_a_syntax_error_names_the_line_of_the_file() -> None:
     progress = await run_sync({"x.yaml": join_documents(resource_text("a"), "panels:\n  - a: [\n")}, Store())
     assert progress.errors[0].startswith("document 2 at line 9: not valid YAML:")
     # Line 10 or 11; in the document itself, it would be line 2 or 3.
-    assert "line 1" in progress.errors[0].partition("YAML")[2]
+    assert re.search(r"line 1[01]\b", progress.errors[0].partition("YAML")[2])
 
 
 FAULTS = {

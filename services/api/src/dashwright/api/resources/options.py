@@ -163,8 +163,9 @@ async def _delete_options_body(call: Call) -> dict[str, Any]:
 def _requests_dry_run(values: list[Any]) -> bool:
     """Return whether the values of ``dryRun`` request a dry run. Raises BadRequest for a value other than ``All``."""
     non_empty_values = [value for value in values if value != ""]
-    if any(value != DRY_RUN_ALL for value in non_empty_values):
-        raise BadRequest(f"dryRun {str(non_empty_values[0])[:40]!r} is unknown; the only value is {DRY_RUN_ALL}")
+    for value in non_empty_values:
+        if value != DRY_RUN_ALL:
+            raise BadRequest(f"dryRun {str(value)[:40]!r} is unknown; the only value is {DRY_RUN_ALL}")
     return bool(non_empty_values)
 
 
