@@ -209,6 +209,13 @@ async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
     assert result == {"a": [None], "b": [None], "c": [None], "d": [None]}
 
 
+async def test_a_time_before_the_first_of_numpy_is_refused(engine: SqlEngine) -> None:
+    """Times start on 1677-09-22: a part of the day before is below the first nanosecond that 64 bits can count."""
+    assert await result_table(engine, "SELECT CAST('1677-09-22' AS DATE) AS t") == {"t": [-9223286400000]}
+    refusal = await sql_error(engine, "SELECT CAST('1677-09-21' AS DATE) AS t")
+    assert "outside the years 1678 to 2262" in refusal["error"]
+
+
 async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> None:
     """An empty result is a frame; another expression reads it as no data."""
     body = await send_queries(

@@ -28,7 +28,7 @@ from dashwright.expressions import confinement
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _MAX_DESCRIPTORS = 64
 _DAY_NANOSECONDS = 86_400_000_000_000
-_FIRST_NANOSECOND, _LAST_NANOSECOND = -(2**63) + 1, 2**63 - 1  # -(2**63) is numpy's NaT.
+_LAST_NANOSECOND = 2**63 - 1  # The first time of numpy is its negative, because -(2**63) is NaT.
 _MAX_ERROR_LENGTH = 2_000
 
 #: The settings of the database. The order matters: the directory of temporary files must be set before external access is
@@ -255,8 +255,8 @@ def _decimals(digits: NDArray[Any], scale: int) -> NDArray[np.float64]:
 
 
 def _timestamps(values: NDArray[np.int64], unit_nanoseconds: int) -> NDArray[np.int64]:
-    first, last = _FIRST_NANOSECOND // unit_nanoseconds, _LAST_NANOSECOND // unit_nanoseconds
-    if len(values) and (int(values.min()) < first or int(values.max()) > last):
+    last = _LAST_NANOSECOND // unit_nanoseconds
+    if len(values) and (int(values.min()) < -last or int(values.max()) > last):
         raise _StatementError("the result holds a time outside the years 1678 to 2262")
     return values * unit_nanoseconds
 
