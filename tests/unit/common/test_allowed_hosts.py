@@ -57,11 +57,13 @@ def test_an_embedded_ipv4_address_decides(address: ipaddress.IPv4Address) -> Non
         assert AllowedHosts.parse([str(address)]).permits(form)
 
 
-@given(ADDRESSES, st.integers(0, 32))
-def test_a_listed_network_allows_its_addresses(address: Address, bits: int) -> None:
-    """A listed network allows an address in it."""
+@given(ADDRESSES, st.integers(0, 32), V4)
+def test_a_listed_network_allows_its_addresses(address: Address, bits: int, other_address: Address) -> None:
+    """A listed network allows the addresses in it, and no others."""
     network = ipaddress.ip_network((address, bits), strict=False)
-    assert AllowedHosts.parse([str(network)]).lists(address)
+    allowed_hosts = AllowedHosts.parse([str(network)])
+    assert allowed_hosts.lists(address)
+    assert allowed_hosts.lists(other_address) == (other_address in network)
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
         await options(small_cache, key)
     assert "".join(requested_queries) == "abcb"
     requested_queries.clear()
+    cache_without_duration = OptionCache(seconds=0)
     for _ in range(2):
-        await options(OptionCache(seconds=0), "a")
+        await options(cache_without_duration, "a")
     assert requested_queries == ["a", "a"]
