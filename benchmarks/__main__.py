@@ -129,6 +129,7 @@ async def _measure_with_servers(ids: list[str]) -> list[Row]:
 
 
 def _report_start(row_id: str) -> None:
+    """Write to standard error which benchmark begins, because standard output is the table."""
     print(f"measuring {row_id} …", file=sys.stderr)
 
 

@@ -63,6 +63,8 @@ class StatementRunner:
 
 
 def _application(runner: StatementRunner) -> web.Application:
+    """Return the application with one route for quotas and one for a dashboard."""
+
     async def quotas(_request: web.Request) -> web.Response:
         return web.Response(body=await runner.quotas(), content_type="application/json")
 

@@ -27,7 +27,7 @@ async def serve_source(size: int) -> None:
         response.content_length = size
         await response.prepare(request)
         for start in range(0, size, len(_CHUNK)):
-            await response.write(_CHUNK[: size - start])
+            await response.write(_CHUNK[: size - start])  # The last chunk may be shorter.
         return response
 
     await bare_server.serve(_application(handle))
@@ -50,6 +50,7 @@ async def serve_proxy(url: str) -> None:
 
 
 def _application(handle: Handler) -> web.Application:
+    """Return an application with one handler for every GET."""
     application = web.Application()
     application.router.add_get("/{path:.*}", handle)
     return application

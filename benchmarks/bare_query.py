@@ -52,6 +52,7 @@ async def serve(amqp_url: str) -> None:
     await (await channel.get_queue(_REPLY_TO, ensure=False)).consume(replies.put, no_ack=True)
 
     async def handle(request: web.Request) -> web.StreamResponse:
+        # All replies belong to the only request in progress, so the correlation id does not matter.
         message = aio_pika.Message(await request.read(), reply_to=_REPLY_TO, correlation_id="1")
         await channel.default_exchange.publish(message, routing_key=QUEUE)
         response = web.StreamResponse()

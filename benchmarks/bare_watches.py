@@ -10,6 +10,7 @@ from aiohttp import web
 
 
 async def _keep_open(request: web.BaseRequest) -> web.StreamResponse:
+    """Send the head of a response, and keep the response open until the client closes the connection."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     await asyncio.get_running_loop().create_future()

@@ -21,8 +21,8 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores import resources
 
 _WRITERS = 8
-#: Per writer and round.
-_WRITES = 40
+#: Writes of each writer in a round.
+_WRITES_PER_WRITER = 40
 #: The first organization, which exists already, is not used.
 _FIRST_ORG_ID = 2
 
@@ -34,24 +34,27 @@ async def rows(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
         exit_stack.push_async_callback(database.close)
 
         async def write_in_organizations(count: int) -> Sequence[float]:
+            """Return the seconds of a round in which the writers are spread over ``count`` organizations."""
             # The bodies are created before the clock starts, because they take a fifth of the processor time of this process.
-            writes = [[_new_write(writer) for _ in range(_WRITES)] for writer in range(_WRITERS)]
+            writes = [[_new_write(writer) for _ in range(_WRITES_PER_WRITER)] for writer in range(_WRITERS)]
             namespaces = [namespace_of(_FIRST_ORG_ID + writer % count) for writer in range(_WRITERS)]
             started = time.perf_counter()
             await asyncio.gather(*(_write(database, *arguments) for arguments in zip(namespaces, writes, strict=True)))
             return [time.perf_counter() - started]
 
         separate_seconds, shared_seconds = await alternate(lambda: write_in_organizations(_WRITERS), lambda: write_in_organizations(1))
-    path = f"{_WRITERS} writers, {_WRITERS * _WRITES} dashboards of 7 KB: {_WRITERS} organizations, to one"
+    path = f"{_WRITERS} writers, {_WRITERS * _WRITES_PER_WRITER} dashboards of 7 KB: {_WRITERS} organizations, to one"
     return [Row("Q7", path, "ms", median_ms(separate_seconds), median_ms(shared_seconds), 0.5)]
 
 
 def _new_write(writer: int) -> resources.Write:
+    """Return a write of the writer's dashboard with a new title, since a write without changes would store nothing."""
     spec = {**dashboard_spec(writer, panels=7), "title": f"{writer} at {time.perf_counter_ns()}"}
     return resources.Write(DASHBOARD, f"d{writer}", write_json(spec).decode(), "v1beta1", extract=Extract(spec["title"]))
 
 
 async def _write(database: Database, namespace: str, writes: Sequence[resources.Write]) -> None:
+    """Run the writes one after the other, each in a transaction of its own."""
     for write in writes:
         async with database.transaction() as connection:
             locked = await resources.lock(connection, namespace)

@@ -34,6 +34,7 @@ async def rows() -> list[Row]:
 
 
 async def _median_row(label: str, specs: Sequence[Mapping[str, Any]], source: str, target: str) -> Row:
+    """Measure each dashboard, and return the row of the one with the median ratio."""
     name = f"{label}, to read and write, {len(specs)} dashboards"
     measured = []
     for spec in specs:
@@ -52,6 +53,7 @@ async def _median_row(label: str, specs: Sequence[Mapping[str, Any]], source: st
 
 
 def _read_and_write(body: bytes) -> bytes:
+    """Decode and encode a dashboard: the reference."""
     return orjson.dumps(orjson.loads(body))
 
 
@@ -93,6 +95,7 @@ def _generated_dashboard(panel_count: int) -> dict[str, Any]:
 
 
 def _panel(number: int) -> dict[str, Any]:
+    """Return a panel in a grid of three columns."""
     return {
         "id": number + 1,
         "type": "timeseries",

@@ -15,6 +15,7 @@ from benchmarks.http_connection import HttpConnection
 from benchmarks.measurement import Row, alternate, median_ms, sequential_calls
 from benchmarks.processes import start_service
 
+#: The largest ratio that meets the goal.
 _GOAL: Final = 2
 _OBJECTS: Final = 200
 _PATH: Final = "/apis/dashboard.grafana.app/{version}/namespaces/default/dashboards?limit={limit}"

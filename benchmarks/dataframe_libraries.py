@@ -13,6 +13,7 @@ from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.values import Series
 
+#: No limit on the memory of math, because the other libraries have none.
 _LIMITS = Limits(math_bytes=0)
 _ADD = Math.parse("$A + $B")
 _SUM = Reduce.of("A", "sum")
@@ -31,7 +32,7 @@ async def rows() -> list[Row]:
         sets = [
             series.block(count, timestamps, 1),
             series.block(count, timestamps, 2),
-            # The first half of its timestamps are the second half of those of the others.
+            # The first half of the timestamps of this set is the second half of those of the other two sets.
             series.block(count, timestamps + length // 2 * series.STEP, 2),
         ]
         product, pandas, polars = _product_operations(*sets), _pandas_operations(*sets), _polars_operations(*sets)
@@ -80,6 +81,7 @@ def _polars_operations(*sets: Series) -> Operations:
         return polars.DataFrame({"time": block.axis.times, **dict(named_columns)}).with_columns(polars.col("time").set_sorted())
 
     left, right, shifted = map(frame, sets)
+    # The expressions and the joined table are prepared before the measurement, so that only operations are measured.
     values = polars.all().exclude("time")
     columns = left.columns[1:]
     sums = [polars.col(name) + polars.col(f"{name}_right") for name in columns]

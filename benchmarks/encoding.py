@@ -28,6 +28,7 @@ from dashwright.expressions.queries import QuerySettings, respond
 
 #: Numbers of series and of points of each.
 _SHAPES = ((1, 1_000_000), (1000, 1000))
+#: Numbers of series and of points of each, ten million in total, for the measurement of stalls.
 _STALL_SHAPES = ((10, 1_000_000), (1, 10_000_000), (10_000, 1000))
 _LONGEST_STALL_MS = 50.0
 #: The interval of the task whose delay is the stall.
@@ -69,6 +70,7 @@ async def arrow_encoding() -> list[Row]:
 
 
 def _evaluate(dividends: Sequence[Frame], divisor: Sequence[Frame]) -> Sequence[Frame]:
+    """Return the frames of the ratios: conversion from frames, evaluation, and conversion to frames."""
     nodes = [Node("A"), Node("B"), Node("C", Math.parse("$A / $B"))]
     outcome = evaluate(nodes, {"A": values_of(dividends), "B": values_of(divisor)}, Limits())["C"]
     assert isinstance(outcome, Outcome)
@@ -76,11 +78,13 @@ def _evaluate(dividends: Sequence[Frame], divisor: Sequence[Frame]) -> Sequence[
 
 
 def _encode_json(frames: Sequence[Frame]) -> int:
+    """Encode frames as JSON by the product's encoder, and return the number of bytes."""
     writer = codec.JsonFrameWriter()
     return sum(len(chunk) for chunk in codec.chunks(part for frame in frames for part in writer.write(frame)))
 
 
 def _encode_arrow(frames: Sequence[Frame]) -> int:
+    """Encode frames as Arrow by the product's encoder, and return the number of bytes."""
     writer = arrow.ArrowFrameWriter()
     return sum(len(chunk) for chunk in codec.chunks(part for frame in frames for part in writer.write(frame)))
 
@@ -100,6 +104,7 @@ async def responsiveness() -> list[Row]:
     for count, length in _STALL_SHAPES:
         for format_name, accept in (("JSON", ""), ("Arrow", media.ARROW)):
             body = points_source.request("$A / $B", count, length)
+            # The first request, which is not measured, lets the source generate its frames.
             await _longest_stall_seconds(body, accept)
             # The source caches its frames. A service would have released them, so the garbage collector must not scan them here.
             gc.freeze()
@@ -110,6 +115,7 @@ async def responsiveness() -> list[Row]:
 
 
 async def _longest_stall_seconds(body: bytes, accept: str) -> float:
+    """Return by how many seconds a periodic task was delayed at most while a query ran and its response was read."""
     longest = 0.0
 
     async def tick() -> None:

@@ -40,7 +40,7 @@ _DASHBOARD = {"metadata": {"name": _DASHBOARD_NAME}, "spec": {"title": "Services
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Return the rows of G1 and G2."""
-    # The goals for bare aiohttp are 0.6 and 0.5 times its throughput.
+    # The goals for bare aiohttp are 0.6 and 0.5 times its throughput. As ratios of times, they are reciprocal.
     cases = [(QUOTAS_PATH, "quotas", 1 / 0.6), (f"{_DASHBOARDS_PATH}/{_DASHBOARD_NAME}", "a dashboard", 1 / 0.5)]
     stack = Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL_SIZE))
     async with AsyncExitStack() as exit_stack:
@@ -82,12 +82,14 @@ def _concurrent_requests(connections: Sequence[HttpConnection], path: str) -> Ro
 
 
 async def _connect(exit_stack: AsyncExitStack, address: str) -> HttpConnection:
+    """Return a connection that is closed with the stack."""
     http = await HttpConnection.open(address)
     exit_stack.push_async_callback(http.close)
     return http
 
 
 async def _start_reference(exit_stack: AsyncExitStack, folder: Path, module: str, *arguments: str) -> str:
+    """Start the server of a module, and return the address that it prints."""
     name = f"{module}-{arguments[0]}" if len(arguments) > 1 else module
     log = folder / f"{name}.log"
     await start(exit_stack, log, sys.executable, "-m", module, *arguments)

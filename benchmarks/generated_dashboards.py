@@ -36,6 +36,7 @@ async def store_dashboards(database_url: str, namespace: str, count: int, *, pan
 
 
 def _write(number: int, panels: int) -> resources.Write:
+    """Return the write of a generated dashboard, which belongs to one of 50 teams by its label."""
     spec = dashboard_spec(number, panels=panels)
     labels = {"team": f"t{number % 50}"}
     return resources.Write(
@@ -60,6 +61,7 @@ def dashboard_spec(number: int, *, panels: int) -> dict[str, Any]:
 
 
 def _panel(rng: random.Random, index: int) -> dict[str, Any]:
+    """Return a panel with two queries, in a grid of two columns."""
     metric = "_".join(rng.choices(_WORDS, k=3))
     return {
         "id": index,

@@ -38,7 +38,7 @@ class HttpConnection:
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
         body = await self._reader.readexactly(int(length)) if length else await self._read_chunks()
-        if int(head[9:12]) != status:
+        if int(head[9:12]) != status:  # The status follows ``HTTP/1.1 ``.
             raise AssertionError(f"{head.decode()}{body[:500].decode()}")
         return body
 
@@ -53,11 +53,12 @@ class HttpConnection:
             remaining -= len(await self._reader.read(remaining))
 
     async def _read_chunks(self) -> bytes:
+        """Return a chunked body. A line with the size precedes each chunk, and a line break follows it. The last size is 0."""
         chunks = []
         while size := int(await self._reader.readuntil(b"\r\n"), 16):
             chunks.append(await self._reader.readexactly(size))
-            await self._reader.readexactly(2)
-        await self._reader.readexactly(2)
+            await self._reader.readexactly(len(b"\r\n"))
+        await self._reader.readexactly(len(b"\r\n"))
         return b"".join(chunks)
 
     async def close(self) -> None:

@@ -22,6 +22,7 @@ from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery
 
+#: Jobs of a round, one after the other.
 _JOBS = 200
 #: The body of a message and the spec of a row of the reference, as large as those of the product.
 _BODY = b'{"uid": "00000000-0000-4000-8000-000000000000"}'
@@ -97,6 +98,7 @@ class Product:
         return [await self._run_job() for _ in range(_JOBS)]
 
     async def _run_job(self) -> float:
+        """Submit a job, and return the seconds until its wake-up message was handled."""
         call_time = self._call_time.expect()
         started = time.perf_counter()
         await self._http.call(self._request, status=202)
@@ -137,6 +139,7 @@ class Reference:
         return [await self._run_job() for _ in range(_JOBS)]
 
     async def _run_job(self) -> float:
+        """Insert a row and publish a message, and return the seconds until the message was handled."""
         call_time = self._call_time.expect()
         started = time.perf_counter()
         await self._database.execute("insert into bench_job (spec) values ($1)", _SPEC)

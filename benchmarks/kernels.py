@@ -34,6 +34,7 @@ _ADD = Math.parse("$A + $B")
 
 
 def _add(left: Series, right: Series) -> Values | Table:
+    """Return the sums of the series with equal labels."""
     return _ADD.evaluate({"A": left, "B": right}, _LIMITS).values
 
 
@@ -61,7 +62,7 @@ async def alignment() -> list[Row]:
     left = series.block(_SERIES, axis, 1)
     aligned = series.block(_SERIES, axis, 2)
     shifted = series.block(_SERIES, axis + 10 * series.STEP, 2)
-    coarse = series.block(_SERIES, series.times(2 * _POINTS, step=series.STEP // 2), 2)
+    fine = series.block(_SERIES, series.times(2 * _POINTS, step=series.STEP // 2), 2)
     irregular = [series.block(_SERIES, _irregular(_POINTS, seed), seed) for seed in (1, 2)]
     long_irregular = [series.block(1, _irregular(_LONG_POINTS, seed), seed) for seed in (1, 2)]
     return [
@@ -72,7 +73,7 @@ async def alignment() -> list[Row]:
             "E2",
             "grids of 1 and 1/2 step, to the aligned case",
             1.3,
-            partial(_add, left, coarse),
+            partial(_add, left, fine),
             partial(_add, left, aligned),
             calls=15,
         ),
@@ -143,6 +144,7 @@ async def _refusal_row() -> Row:
     expression = Math.parse(" || ".join(["($A % $A > $A)"] * 20))
 
     def refuse() -> None:
+        """Evaluate the expression. Raises AssertionError if it is not refused."""
         with suppress(TooLarge):
             raise AssertionError(expression.evaluate({"A": three_series}, Limits()))
 
@@ -150,6 +152,7 @@ async def _refusal_row() -> Row:
     return Row("E3", "refusal of an expression that multiplies series, to 100 ms", "ms", median_ms(seconds, 0), 100, 1)
 
 
+# The reference: two label sets match if the right one contains the left one.
 def _matching_pairs(left: list[frozenset[tuple[str, str]]], right: list[frozenset[tuple[str, str]]]) -> list[tuple[int, int]]:
     return [(i, j) for i, left_labels in enumerate(left) for j, right_labels in enumerate(right) if left_labels <= right_labels]
 
@@ -158,6 +161,7 @@ async def reduction() -> list[Row]:
     """Measure E4: reductions, which read every value once, 8 bytes per point. With nulls, these are dropped."""
     axis = series.times(_POINTS)
     plain, with_nulls = series.block(10 * _SERIES, axis, 1), series.block(10 * _SERIES, axis, 1, null_share=0.01)
+    # The median is left out, because it needs more than one read of each value.
     copy = memcpy(8 * 10 * _TOTAL_POINTS)
     rows = []
     for name in (name for name in REDUCERS if name != "median"):
@@ -180,6 +184,7 @@ async def resampling() -> list[Row]:
     """Measure E5: resampling, which reads every timestamp and value once, 16 bytes per point."""
     irregular = np.sort(series.times(_LONG_POINTS) + np.random.default_rng(1).integers(0, series.STEP, _LONG_POINTS))
     values = series.block(1, irregular, 2)
+    # 10,000 windows, each of as many points.
     window_seconds = _LONG_POINTS // 10_000 * series.STEP // 10**9
     start = datetime.fromtimestamp(series.START / 10**9, UTC)
     time_range = TimeRange(start, start + timedelta(seconds=window_seconds * 9_999))

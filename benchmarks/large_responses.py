@@ -26,6 +26,7 @@ async def transfer(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     async with AsyncExitStack() as exit_stack:
         http = await _start_gateway(exit_stack, Stack(database_url, amqp_url, folder))
         request = http.encode("POST", _PATH, _QUERY)
+        # A first worker computes the response, which the workers of the measurement then only transfer.
         async with AsyncExitStack() as worker:
             await start_module(worker, "benchmarks.points_source", amqp_url)
             response_file.write_bytes(await http.call(request, status=200))
@@ -58,4 +59,5 @@ async def _start_gateway(exit_stack: AsyncExitStack, stack: Stack) -> HttpConnec
 
 
 def _calls(http: HttpConnection, request: bytes) -> Round:
+    """Return a round of calls with the same request."""
     return sequential_calls(partial(http.call, request, status=200), _CALLS_PER_ROUND)

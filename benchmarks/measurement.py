@@ -91,6 +91,7 @@ def function_calls(function: Callable[[], object], calls: int = 5) -> Round:
 
     async def run_round() -> Sequence[float]:
         seconds = []
+        # The garbage of earlier rounds is collected before the measurement, and none during it.
         gc.collect()
         gc.disable()
         for _ in range(calls):
@@ -105,7 +106,7 @@ def function_calls(function: Callable[[], object], calls: int = 5) -> Round:
 
 def memcpy(traffic_bytes: int) -> Callable[[], object]:
     """Return a function that copies half as many bytes as ``traffic_bytes``, since a copy reads and writes each byte."""
-    float64_count = traffic_bytes // 2 // 8
+    float64_count = traffic_bytes // 2 // np.dtype(np.float64).itemsize
     source, target = np.ones(float64_count), np.ones(float64_count)
     return lambda: np.copyto(target, source)
 

@@ -27,8 +27,10 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources import registry
 from dashwright.expressions.sources.source import Source
 
+#: The type of the data source in queries.
 TYPE = "benchmark_points"
 
+# Cached, so that the generation of the points is not measured.
 _cached_frames = functools.cache(series.frames)
 
 
@@ -81,6 +83,8 @@ async def run_worker(amqp_url: str, prepared_body: bytes | None) -> None:
 
 
 def _handler_of_body(body: bytes) -> RequestHandler:
+    """Return a handler that responds to every request with the same body."""
+
     async def handle(_request: Request) -> Reply:
         return Reply(_chunks(body), {"status": 200, "content_type": "application/json"})
 

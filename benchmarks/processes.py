@@ -93,12 +93,14 @@ def processor_seconds(pid: int) -> float:
 
 
 def _memory(pid: int, field: str) -> float:
+    """Return a field of the kernel's status of a process in MB."""
     match = re.search(rf"{field}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert match is not None
     return int(match[1]) * 1024 / 1e6
 
 
 def _first_value(log: Path, parse: Callable[[str], str]) -> str:
+    """Return the first value that ``parse`` returns for a complete line of a log, or an empty string."""
     # The last line may be incomplete.
     lines = [line for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
     return next((value for line in lines if (value := parse(line))), "")

@@ -13,7 +13,9 @@ from benchmarks.http_connection import HttpConnection
 from benchmarks.measurement import Round, Row, alternate, median_ms
 from benchmarks.processes import peak_memory, resident_memory, start_module
 
+#: The size of a response.
 _STREAM_BYTES = 10_000_000
+#: Streams of the second measurement.
 _CONCURRENT = 64
 #: The goal is 0.7 times the throughput of aiohttp alone.
 _TIME_GOAL = 1 / 0.7
@@ -42,6 +44,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         pid = stack.gateway.pid
         # The memory after the streams is the base, because it includes modules and caches that the first stream loads.
         added_mb = peak_memory(pid) - resident_memory(pid)
+        # The goal is absolute, so the reference is 1 MB.
         return [*rows, Row("S7", f"MB that {_CONCURRENT} streams add to the gateway's memory", "MB", added_mb, 1, _MEMORY_GOAL_MB)]
 
 

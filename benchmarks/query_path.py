@@ -27,16 +27,19 @@ _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 def _frame(values: list[float]) -> str:
+    """Return a frame with a point for each minute, as JSON."""
     fields = [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]
     times = [1_700_000_000_000 + 60_000 * index for index in range(len(values))]
     return json.dumps([{"schema": {"fields": fields}, "data": {"values": [times, values]}}])
 
 
 def _query(ref_id: str, values: list[float]) -> dict[str, object]:
+    """Return a hidden query of a built-in data source that returns the given values."""
     source = {"type": "grafana-testdata-datasource"}
     return {"refId": ref_id, "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": _frame(values), "hide": True}
 
 
+#: The request of both sides: ``$A + $B`` over two series of three points.
 REQUEST = json.dumps(
     {
         "from": "now-1h",

@@ -23,6 +23,7 @@ from benchmarks.processes import start_service
 from dashwright.common.database import queries
 from dashwright.common.kinds.registry import DASHBOARD
 
+#: Dashboards of the lists of G3, and bodies of D1.
 _DASHBOARDS = 1_000
 _BODIES = 200
 _CALLS_PER_ROUND = 5
@@ -91,5 +92,6 @@ async def bodies(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
 
 
 async def _write(connection: "asyncpg.Connection[Any]", table: str, texts: Sequence[str]) -> None:
+    """Replace the rows of a table by the texts."""
     await connection.execute(f"truncate {table}")
     await connection.executemany(f"insert into {table} values ($1, $2)", list(enumerate(texts)))

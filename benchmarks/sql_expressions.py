@@ -33,6 +33,7 @@ _ROWS = 1_000_000
 #: SQLite gets a fraction of the rows, 1 of so many, because it is slow.
 _SQLITE_FRACTION = 20
 _LIMITS = Limits()
+#: The same join, over series by their labels, and over tables by their columns.
 _JOIN_SERIES = (
     "SELECT A.host, SUM(A.__value__ * B.__value__) AS s, COUNT(*) AS n FROM A JOIN B ON A.time = B.time AND A.host = B.host GROUP BY A.host"
 )
@@ -62,6 +63,7 @@ async def rows() -> list[Row]:
 
 
 async def _join_rows(engine: SqlEngine) -> list[Row]:
+    """Measure joins of large tables, compared with DuckDB and SQLite."""
     tables = {"A": _table(1, "v"), "B": _table(2, "w")}
     series_tables = {"A": _series_table(1), "B": _series_table(2)}
     join_tables = partial(SqlExpression.parse("C", _JOIN_TABLES, "", engine).select, tables, _LIMITS)

@@ -60,6 +60,7 @@ class Middleware:
         return wrapped
 
     async def _authorize_and_call(self, request: Request, endpoint: Endpoint, action: str) -> Response:
+        """Return the response of the endpoint, or one with status 401 or 403 for a caller without access."""
         user = self._users.get(self._digests.digest(request.headers.get("Authorization", "")))
         if user is None:
             return Response(status_code=401)
@@ -71,6 +72,8 @@ class Middleware:
 
 
 def _application(runner: StatementRunner, *, is_complete: bool) -> Starlette:
+    """Return the application with the same routes as that of ``bare_gateway``."""
+
     async def quotas(_request: Request) -> Response:
         return Response(await runner.quotas(), media_type="application/json")
 

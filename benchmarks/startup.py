@@ -39,6 +39,7 @@ async def _median_ms(measure: Callable[[], Awaitable[float]]) -> float:
 
 
 async def _service_ms(name: str, settings: dict[str, str]) -> float:
+    """Return the time from the start of a service until it serves."""
     service, started = Service(name, settings), time.perf_counter()
     await service.start()
     milliseconds = (time.perf_counter() - started) * 1000
@@ -47,6 +48,7 @@ async def _service_ms(name: str, settings: dict[str, str]) -> float:
 
 
 async def _lint_ms() -> float:
+    """Return the time of a whole run of ``dashwright lint``."""
     program, started = Path(sys.executable).with_name("dashwright"), time.perf_counter()
     process = await asyncio.create_subprocess_exec(program, "lint", _EXAMPLES, stdout=asyncio.subprocess.DEVNULL)
     await process.wait()

@@ -36,9 +36,12 @@ _MEMORY_MB = 300.0
 _CONCURRENT_CONNECTIONS = 100
 #: The duration in which the processor time of idle watches is measured.
 _IDLE_SECONDS = 20.0
+#: Writes of W2, of which the slowest delivery counts.
+_MEASURED_WRITES = 3
 #: The collections of the default namespace.
 _DEFAULT_DASHBOARDS_PATH = DASHBOARDS_ROUTE.format(namespace="default")
 _DEFAULT_FOLDERS_PATH = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+#: The spec of each dashboard of W3.
 _SPEC = {"panels": [{"id": 1, "type": "timeseries", "title": "Requests", "targets": [{"refId": "A", "expr": "rate(requests[5m])"}]}]}
 
 
@@ -160,7 +163,7 @@ def _close_watches(watches: Sequence[WatchConnection]) -> None:
 async def _delivery_seconds(http: HttpConnection, watches: Sequence[WatchConnection], path: str) -> float:
     """Return the seconds from the start of a write until all watches have received its event, as the slowest of three writes."""
     slowest = 0.0
-    for index in range(3):
+    for index in range(_MEASURED_WRITES):
         for watch in watches:
             watch.expect()
         started = time.perf_counter()
@@ -210,11 +213,13 @@ async def _store_dashboards(database_url: str) -> None:
 
 
 async def _count_in_list(http: HttpConnection) -> int:
+    """Return the number of dashboards in one list."""
     body = await http.call(http.encode("GET", _DEFAULT_DASHBOARDS_PATH), status=200)
     return len(json.loads(body)["items"])
 
 
 async def _count_in_pages(http: HttpConnection) -> int:
+    """Return the number of dashboards in a list that is read page by page."""
     count, token = 0, ""
     while True:
         page = json.loads(await http.call(http.encode("GET", f"{_DEFAULT_DASHBOARDS_PATH}?limit=500&continue={token}"), status=200))
@@ -225,16 +230,19 @@ async def _count_in_pages(http: HttpConnection) -> int:
 
 
 async def _count_initial_events(http: HttpConnection) -> int:
+    """Return the number of dashboards in the initial events of a watch that ends after a second."""
     path = f"{_DEFAULT_DASHBOARDS_PATH}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
     events = await http.call(http.encode("GET", path), status=200)
     return events.count(b'{"type":"ADDED"')
 
 
 def _watch_request(http: HttpConnection, path: str, version: str) -> bytes:
+    """Return the request of a watch of the changes after a resource version."""
     return http.encode("GET", f"{path}?watch=true&allowWatchBookmarks=true&resourceVersion={version}")
 
 
 async def _resource_version(http: HttpConnection) -> str:
+    """Return the current resource version of the dashboards."""
     body = await http.call(http.encode("GET", f"{_DEFAULT_DASHBOARDS_PATH}?limit=1"), status=200)
     version: str = json.loads(body)["metadata"]["resourceVersion"]
     return version

@@ -43,7 +43,9 @@ _DRAINED_JOBS = 2_000
 _SLOTS = 100
 #: Jobs of one transaction.
 _JOBS_PER_SUBMISSION = 1_000
+#: The interval at which the end of a single job is looked for.
 _POLL_SECONDS = 0.005
+#: The lease of claimed jobs, longer than any round.
 _LEASE = timedelta(minutes=10)
 
 _WORKING, _SUCCESS = b'{"state":"working"}', b'{"state":"success"}'
@@ -110,6 +112,7 @@ def _new_jobs(count: int, *, namespace: str = _BACKLOG_NAMESPACE, priorities: in
 
 
 async def _submit(database: Database, new_jobs: Sequence[NewJob]) -> Sequence[StoredJob]:
+    """Store jobs in transactions of up to ``_JOBS_PER_SUBMISSION``, and return them."""
     submitted: list[StoredJob] = []
     for start in range(0, len(new_jobs), _JOBS_PER_SUBMISSION):
         async with database.transaction() as connection:
@@ -128,7 +131,10 @@ async def _create_backlog(database: Database, count: int) -> None:
 
 
 async def _claim_row(large: Database, small: Database) -> Row:
+    """Return the row of Q3."""
+
     async def claim_and_requeue(database: Database) -> Sequence[float]:
+        """Return the seconds of each claim. Each job is requeued, so that the size of the backlog is constant."""
         seconds = []
         async with database.connection() as connection:
             for _ in range(_CLAIMS):
@@ -145,6 +151,7 @@ async def _claim_row(large: Database, small: Database) -> Row:
 
 
 async def _delay_row(exit_stack: AsyncExitStack, large: Database, stack: Stack, folder: Path) -> Row:
+    """Return the row of Q4."""
     await start_service(exit_stack, stack, "dashwright-expressions", folder)
     broker = AmqpBroker(stack.amqp_url)
     await broker.start()
@@ -152,6 +159,7 @@ async def _delay_row(exit_stack: AsyncExitStack, large: Database, stack: Stack, 
     wakeups = WakeupPublisher(broker)
 
     async def run_single_jobs(visibility_statement: str) -> Sequence[float]:
+        """Return the delay of each job of the other organization, after the backlog is shown or hidden."""
         async with large.connection() as connection:
             await connection.execute(visibility_statement, _BACKLOG_NAMESPACE)
         seconds = []
@@ -163,6 +171,7 @@ async def _delay_row(exit_stack: AsyncExitStack, large: Database, stack: Stack, 
         return seconds
 
     with_backlog, alone = await alternate(lambda: run_single_jobs(_SHOW), lambda: run_single_jobs(_HIDE))
+    # All jobs of the backlog still exist, in any state.
     async with large.connection() as connection:
         assert await jobs.count(connection, EVALUATION, _BACKLOG_NAMESPACE) == _LARGE
     added_ms = max(0.0, median_ms(with_backlog, 95) - median_ms(alone, 95))
@@ -182,7 +191,10 @@ async def _delay_seconds(database: Database, uid: uuid.UUID) -> float:
 
 
 async def _throughput_row(database: Database) -> Row:
+    """Return the row of Q5."""
+
     async def submit_and_finish(new_jobs: Sequence[NewJob]) -> Sequence[float]:
+        """Return the seconds until all jobs are submitted, claimed and finished, in this process without a worker."""
         started = time.perf_counter()
         await _submit(database, new_jobs)
         owner, finished = uuid.uuid4(), 0

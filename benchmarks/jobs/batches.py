@@ -25,6 +25,7 @@ from benchmarks.jobs.small_jobs import spec
 from benchmarks.measurement import Row
 from benchmarks.processes import launch_service, peak_memory
 
+#: The numbers of items of the small batch and of the large one.
 _SIZES: Final = "10000,100000"
 #: Items of one message, the largest number allowed, and of one chunk of the body over HTTP.
 _ITEMS_PER_CHUNK: Final = 1_000
@@ -112,6 +113,7 @@ def _chunks(size: int) -> list[range]:
 
 
 def _item(number: int) -> dict[str, Any]:
+    """Return an item that evaluates a small panel."""
     return {"id": str(number), "kind": "Evaluation", "spec": spec()}
 
 

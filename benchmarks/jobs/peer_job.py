@@ -15,6 +15,7 @@ from dashwright.common.models.evaluation import EvaluationSpec, panel_request
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.queries import QuerySettings, encode_reply, evaluate
 
+#: The statements that create the tables of jobs and results.
 TABLES = """
     create table peer_job (
         uid uuid primary key default gen_random_uuid(), spec text not null, state text not null default 'pending',

@@ -27,6 +27,7 @@ _JOBS = 1500
 _UNCONFIRMED = 100
 #: Worker processes of the references. The product has a gateway and an expressions worker.
 _PROCESSES = 2
+#: The interval at which the stored results are counted.
 _POLL_SECONDS = 0.02
 #: The goal in jobs per second: 15 times the rate of the version that claimed and stored jobs one by one.
 _RATE = 15 * 90
@@ -62,7 +63,9 @@ def _jobs_round(observer: "asyncpg.Connection[Any]", results: str, submit: Calla
     """Return a round that submits the jobs and waits until each has a row in the table ``results``."""
 
     async def run_round() -> Sequence[float]:
+        # The table has the results of earlier rounds.
         expected = await observer.fetchval(f"select count(*) from {results}") + _JOBS
+        # Shared by the concurrent submitters, so that together they submit each job once.
         remaining = iter(range(_JOBS))
 
         async def submit_remaining() -> None:
@@ -82,6 +85,7 @@ def _jobs_round(observer: "asyncpg.Connection[Any]", results: str, submit: Calla
 async def _start_product(
     exit_stack: AsyncExitStack, observer: "asyncpg.Connection[Any]", database_url: str, amqp_url: str, folder: Path
 ) -> Round:
+    """Start the product's gateway and worker, and return a round of jobs."""
     stack = Stack(database_url, amqp_url, folder, EVALUATION_SLOTS=str(_UNCONFIRMED), JOB_LEASE_SECONDS="30")
     for service in ("dashwright-api", "dashwright-expressions"):
         await start_service(exit_stack, stack, service, folder)
@@ -99,6 +103,7 @@ async def _start_product(
 async def _start_taskiq(
     exit_stack: AsyncExitStack, observer: "asyncpg.Connection[Any]", database_url: str, amqp_url: str, folder: Path
 ) -> Round:
+    """Start the workers of taskiq, and return a round of jobs."""
     arguments = f"worker {taskiq_peer.__name__}:worker --workers {_PROCESSES} --max-async-tasks 100 --log-level WARNING".split()
     environment = {taskiq_peer.AMQP_URL: amqp_url, taskiq_peer.DATABASE_URL: database_url}
     await start(exit_stack, folder / "taskiq.log", sys.executable, "-m", "taskiq", *arguments, environment=environment)
@@ -117,6 +122,7 @@ async def _declare_arguments(spec: dict[str, Any]) -> None:
 async def _start_faststream(
     exit_stack: AsyncExitStack, observer: "asyncpg.Connection[Any]", database_url: str, amqp_url: str, folder: Path
 ) -> Round:
+    """Start the workers of FastStream, and return a round of jobs."""
     for number in range(_PROCESSES):
         log = folder / f"faststream-{number}.log"
         await start(exit_stack, log, sys.executable, "-m", faststream_peer.__name__, database_url, amqp_url)

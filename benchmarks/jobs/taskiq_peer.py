@@ -14,6 +14,7 @@ AMQP_URL, DATABASE_URL = "BENCHMARK_AMQP_URL", "BENCHMARK_DATABASE_URL"
 
 #: As many as evaluation slots of the product.
 _PREFETCH = 100
+#: The name by which the submitter and the workers refer to the task.
 TASK = "evaluate"
 
 

@@ -95,6 +95,7 @@ def convert(specs: list[str]) -> None:
 
 
 def _spec(number: int, width: float, height: float) -> dict[str, Any]:
+    """Return the Vega-Lite spec of a line chart with the title and the values of a panel."""
     times = range(START * 1000, END * 1000 + 1, STEP * 1000)
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",

@@ -22,6 +22,7 @@ from dashwright.expressions.pictures.plotter import Plotter
 #: Numbers of panels of the dashboards.
 _SMALL_PANELS: Final = 9
 _LARGE_PANELS: Final = 50
+#: Rounds of each measurement, fewer than in other benchmarks because pictures are slow.
 _ROUNDS: Final = 3
 #: The goal for ratios.
 _GOAL: Final = 1.5
@@ -29,6 +30,7 @@ _GOAL: Final = 1.5
 _LARGE_MS: Final = 1_500
 #: Concurrent requests, as many as browsers send to one host.
 _CONNECTIONS: Final = 6
+#: The time limit of a drawing.
 _DEADLINE_SECONDS: Final = 60.0
 
 #: Values of the variable ``run``, which make the queries of each request new.
@@ -54,6 +56,7 @@ async def panel_by_panel(database_url: str, amqp_url: str, folder: Path) -> list
         await start_service(exit_stack, source_stack(database_url, amqp_url, folder), WORKER, folder)
 
         async def request_panels() -> None:
+            """Request each panel once, over all connections."""
             run, remaining = next(_run_numbers), iter(range(1, _LARGE_PANELS + 1))
 
             async def request_remaining(http: HttpConnection) -> None:
@@ -73,6 +76,7 @@ async def panel_by_panel(database_url: str, amqp_url: str, folder: Path) -> list
 
 
 async def _rows(name: str, count: int, database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Return the rows of a dashboard of ``count`` panels: drawing, a request, a cached request, and the first request of a worker."""
     layout = charts.layout(count)
     specs, plotter = charts.vega_lite_specs(layout), Plotter()
 
@@ -88,6 +92,7 @@ async def _rows(name: str, count: int, database_url: str, amqp_url: str, folder:
         stack = source_stack(database_url, amqp_url, folder)
 
         async def request_new_worker() -> Sequence[float]:
+            """Return the seconds of the first request to a new worker, without those of its start."""
             async with AsyncExitStack() as worker:
                 await start_service(worker, stack, WORKER, folder)
                 return await sequential_calls(lambda: _request(connections[0], count), 1)()

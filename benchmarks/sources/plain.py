@@ -25,6 +25,7 @@ _TIME = {"name": "Time", "type": "time", "typeInfo": {"frame": "time.Time"}}
 _LABELS = ("host", "zone", "job", "pod")
 
 
+# The parts of a response of Prometheus that the program reads. ``values`` is that of a range, ``value`` that of an instant.
 class _Series(msgspec.Struct, gc=False):
     metric: dict[str, str]
     values: msgspec.Raw = msgspec.Raw(b"")
@@ -58,7 +59,9 @@ class PlainPrometheus:
 
 
 def _respond(workload: Workload, body: bytes) -> bytes:
+    """Return the response to a workload from a body of Prometheus."""
     series = _DECODER.decode(body).data.result
+    # All numbers as one text. Without brackets and quotation marks, only commas separate them.
     raw = b",".join([item.values if workload.points else item.value for item in series])
     # The axes are series, point, and time or value.
     points = np.fromstring(raw.translate(None, b'[]"'), sep=",").reshape(len(series), -1, 2)
@@ -79,6 +82,7 @@ def _respond(workload: Workload, body: bytes) -> bytes:
 
 
 def _field(labels: Labels) -> dict[str, Any]:
+    """Return the field of a series, whose display name is the text of its metric and labels."""
     name, pairs = labels["__name__"], ", ".join([f'{key}="{labels[key]}"' for key in sorted(labels) if key != "__name__"])
     return {"name": name, **_NUMBER, "labels": labels, "config": {"displayNameFromDS": f"{name}{{{pairs}}}"}}
 
@@ -123,4 +127,5 @@ def _encode_thresholds(workload: Workload, labels: Sequence[Labels], values: Arr
 
 
 def _encode(workload: Workload, frames: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the body of a response with the frames as the only result."""
     return orjson.dumps({"results": {workload.output: {"status": 200, "frames": frames}}}, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -44,6 +44,7 @@ async def create(connection: "asyncpg.Connection[Any]", database_url: str) -> di
 
 
 def _rows(count: int) -> Iterator[tuple[datetime, str, str, str, str, float]]:
+    """Yield the rows of a table: a point of each series for each time."""
     rng = Random(count)
     labels = [labels_of(number) for number in range(count)]
     for point in range(POINTS):

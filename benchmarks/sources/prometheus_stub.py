@@ -17,6 +17,7 @@ from aiohttp import web
 
 from benchmarks.sources.workload import SPACED, WALK
 
+#: The metric and the number of series at the start of a query.
 _QUERY = re.compile(r"(\w+)_(\d+)\b")
 
 
@@ -36,14 +37,15 @@ def _body(metric: str, count: int, start: int, end: int, step: int) -> bytes:
     rng = random.Random(count)
     times = range(start, end + 1, step) if step else [end]
     result = []
-    for number in range(count):
+    for series_number in range(count):
         numbers = (rng.uniform(0, 100) for _ in times)
         # A step of a walk is between -1 and 1.
         values = itertools.accumulate(number / 50 - 1 for number in numbers) if metric == WALK else numbers
         points = [[time, f"{value:.6f}"] for time, value in zip(times, values, strict=True)]
         samples: dict[str, Any] = {"values": points} if step else {"value": points[0]}
-        result.append({"metric": {"__name__": metric, **labels_of(number)}, **samples})
+        result.append({"metric": {"__name__": metric, **labels_of(series_number)}, **samples})
     data = {"resultType": "matrix" if step else "vector", "result": result}
+    # Valid JSON in an unusual form: members in reverse order, and the default separators of ``json``, which have spaces.
     if metric == SPACED:
         reversed_series = [dict(reversed(series.items())) for series in result]
         return json.dumps({"data": {"result": reversed_series, "resultType": data["resultType"]}, "status": "success"}).encode()
@@ -51,6 +53,7 @@ def _body(metric: str, count: int, start: int, end: int, step: int) -> bytes:
 
 
 async def _respond(request: web.BaseRequest) -> web.Response:
+    """Respond to a query of a range, which has a step, or of an instant."""
     form = await request.post()
     match = _QUERY.match(str(form["query"]))
     assert match is not None, form

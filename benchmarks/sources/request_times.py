@@ -107,6 +107,7 @@ async def postgres(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 async def _compare_with_plain(name: str, goals: dict[Workload, float], database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Return a row for each workload over the stub of Prometheus, with its goal."""
     async with AsyncExitStack() as exit_stack:
         product, plain = await _start(exit_stack, database_url, amqp_url, folder)
         return [
@@ -131,6 +132,7 @@ async def _start(
 
 
 async def _spaces_row(workload: Workload, product: GatewayClient, plain: PlainPrometheus) -> Row:
+    """Return the row of a workload with spaces, whose reference is the same workload without them."""
     workload_with_spaces = Workload(workload.series, workload.points, metric=SPACED)
     await _check(workload_with_spaces, product.call, plain.call)
     with_spaces, compact = await alternate(_calls(product.call, workload_with_spaces), _calls(product.call, workload))
@@ -141,6 +143,7 @@ async def _spaces_row(workload: Workload, product: GatewayClient, plain: PlainPr
 async def _compared_row(
     name: str, path: str, goal: float, workload: Workload, product: Call, plain: Call, *, calls_of_many_series: int = _CALLS_OF_MANY_SERIES
 ) -> Row:
+    """Check that both sides return the same values, and return the row of their times."""
     await _check(workload, product, plain)
     product_seconds, plain_seconds = await alternate(
         _calls(product, workload, calls_of_many_series), _calls(plain, workload, calls_of_many_series)
@@ -156,6 +159,7 @@ async def _check(workload: Workload, product: Call, plain: Call) -> None:
 
 
 def _calls(call: Call, workload: Workload, calls_of_many_series: int = _CALLS_OF_MANY_SERIES) -> Round:
+    """Return a round of calls of a workload. If the workload has many series, their number is ``calls_of_many_series``."""
     return sequential_calls(partial(call, workload), calls_of_many_series if workload.series >= _MANY_SERIES else _CALLS)
 
 
@@ -163,6 +167,7 @@ def _concurrent_rules(call: Call) -> Round:
     """Return a round of alert rules, several of them concurrently; its figure is the seconds per rule."""
 
     async def evaluate_remaining(remaining: "itertools.repeat[None]") -> None:
+        """Evaluate rules until the concurrent callers together have evaluated all."""
         for _ in remaining:
             await call(_RULE)
 

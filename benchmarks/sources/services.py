@@ -42,21 +42,21 @@ async def start_stub(exit_stack: AsyncExitStack, folder: Path) -> str:
 class GatewayClient:
     """A client of a gateway with a pool of connections, and requests over one data source."""
 
-    def __init__(self, address: str, idle: asyncio.Queue[HttpConnection], encode: Encode) -> None:
+    def __init__(self, address: str, idle_connections: asyncio.Queue[HttpConnection], encode: Encode) -> None:
         self._address = address
-        self._idle = idle
+        self._idle_connections = idle_connections
         self._encode = encode
 
     @classmethod
     async def start(cls, exit_stack: AsyncExitStack, stack: Stack, folder: Path, stub: str, *, connections: int = 1) -> Self:
         """Start a gateway, and create the data source of the stub, whose URL is ``stub``."""
         address = await start_service(exit_stack, stack, GATEWAY, folder)
-        idle: asyncio.Queue[HttpConnection] = asyncio.Queue()
+        idle_connections: asyncio.Queue[HttpConnection] = asyncio.Queue()
         for _ in range(connections):
             http = await HttpConnection.open(address)
             exit_stack.push_async_callback(http.close)
-            idle.put_nowait(http)
-        client = cls(address, idle, prometheus_request)
+            idle_connections.put_nowait(http)
+        client = cls(address, idle_connections, prometheus_request)
         await client.add_source({"name": PROMETHEUS, "uid": PROMETHEUS, "type": "prometheus", "url": stub})
         return client
 
@@ -67,7 +67,7 @@ class GatewayClient:
 
     def with_requests(self, encode: Encode) -> Self:
         """Return a client with the same connections and other requests."""
-        return type(self)(self._address, self._idle, encode)
+        return type(self)(self._address, self._idle_connections, encode)
 
     async def call(self, workload: Workload) -> bytes:
         """Send the request of a workload when a connection is idle, and return the body of the response."""
@@ -75,11 +75,11 @@ class GatewayClient:
 
     async def send(self, body: bytes) -> bytes:
         """Send a body when a connection is idle, and return the body of the response."""
-        http = await self._idle.get()
+        http = await self._idle_connections.get()
         try:
             return await http.call(http.encode("POST", _QUERY_PATH, body), status=200)
         finally:
-            self._idle.put_nowait(http)
+            self._idle_connections.put_nowait(http)
 
 
 def values_of(workload: Workload, response: bytes) -> dict[tuple[tuple[str, str], ...], list[float]]:

@@ -32,6 +32,8 @@ _SMALL_REQUESTS: Final = 200
 _INTERVAL_SECONDS: Final = 0.05
 _ROUNDS: Final = 5
 
+# The memory of an idle worker is subtracted in R7 and R9, and is called *rest* in their rows.
+
 
 async def one_request(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure R7: the memory that one request adds to a new worker."""

@@ -87,6 +87,7 @@ def small_request() -> bytes:
 
 
 def _request(workload: Workload, query: dict[str, Any]) -> bytes:
+    """Return the body of a request with a query A, and expressions over it: the mean B of ranges, and the threshold C."""
     threshold_input = "B" if workload.points else "A"
     conditions = [{"evaluator": {"type": "gt", "params": [THRESHOLD]}}]
     expressions = [

@@ -38,6 +38,7 @@ class Corpus:
         """
         corpus = cls(root / f"{name}.git", count)
         git(root, "init", "--quiet", "--bare", f"--initial-branch={BRANCH}", str(corpus.folder))
+        # A reference requests single blobs by their hash. Without automatic collections, no repack runs during a measurement.
         for key, value in (("uploadpack.allowAnySHA1InWant", "true"), ("gc.auto", "0")):
             git(corpus.folder, "config", key, value)
         dashboards_folder = os.environ.get("DASHBOARDS")
@@ -66,13 +67,16 @@ class Corpus:
         return sum(int(line.split()[3]) for line in entries.splitlines())
 
     def _path(self, number: int) -> str:
+        """Return the path of the file with a number."""
         return f"team-{number // _FILES_PER_DIRECTORY:03}/{self.folder.stem}-{number:06}.json"
 
     def _commit(self, files: Iterator[tuple[str, bytes]]) -> None:
+        """Commit files, given as paths and bodies, on top of the newest commit if there is one."""
         command = ["git", "-c", "safe.directory=*", "fast-import", "--quiet", "--done"]
         with subprocess.Popen(command, cwd=self.folder, env=_ENVIRONMENT, stdin=subprocess.PIPE) as process:
             assert process.stdin is not None
             process.stdin.write(f"commit refs/heads/{BRANCH}\ncommitter B <b@example.org> {1_700_000_000 + self.changes} +0000\n".encode())
+            # The message of the commit is a dot.
             process.stdin.write(b"data 1\n.\n" + (f"from refs/heads/{BRANCH}^0\n".encode() if self.changes else b""))
             for path, body in files:
                 process.stdin.write(f"M 100644 inline {path}\ndata {len(body)}\n".encode() + body + b"\n")
@@ -88,6 +92,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def _body(name: str, number: int, given_specs: list[dict[str, Any]]) -> bytes:
+    """Return the file of a generated dashboard, or of one of the given dashboards with a title of its own."""
     if not given_specs:
         return _file(name, dashboard_spec(number, panels=_MIN_PANELS + number % (_MAX_PANELS - _MIN_PANELS + 1)))
     spec = given_specs[number % len(given_specs)]

@@ -36,6 +36,7 @@ class BenchmarkHost(GiteaHost):
         return self.root / f"{name}.git"
 
     def _handle(self, method: str, path: str, request_json: Any) -> tuple[int, Any]:
+        # A path of the API begins with /repos/OWNER/NAME. A repository is known from the first request for it.
         name = "/".join(path.split("/")[2:4])
         if self.folder(name).is_dir():
             self.repositories.setdefault(name, HostRepository(name))
@@ -48,6 +49,7 @@ class BenchmarkHost(GiteaHost):
 
 
 async def _control(host: BenchmarkHost, request: web.BaseRequest) -> web.Response:
+    """Respond to a request to the control server."""
     if request.path.startswith(_PUSHES_PATH):
         host.call_push_hooks(request.path.removeprefix(_PUSHES_PATH))
         return web.Response(status=204)

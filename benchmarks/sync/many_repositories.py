@@ -34,7 +34,8 @@ _WARM_UP: Final = 50
 #: The owner of the repositories on the git host.
 _OWNER: Final = "boards"
 #: One in so many repositories belongs to a second organization.
-_SECOND_ORGANIZATION_SHARE: Final = 10
+_SECOND_ORGANIZATION_ONE_IN: Final = 10
+#: The interval in which the states of all repositories are read.
 _STATUS_INTERVAL_SECONDS: Final = 2
 _FIRST_SYNCS_TIMEOUT_SECONDS: Final = 1800
 #: The status with which the gateway accepts a delivery of a webhook.
@@ -62,7 +63,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         corpora = [await asyncio.to_thread(Corpus.make, folder / _OWNER, f"r{index:04}", _FILES) for index in range(_REPOSITORIES)]
         services = (stack.jobs_worker, stack.gateway)
         first_organization, second_organization = _Organization(client, host, "default"), await _second_organization(client, host)
-        second_count = _REPOSITORIES // _SECOND_ORGANIZATION_SHARE
+        second_count = _REPOSITORIES // _SECOND_ORGANIZATION_ONE_IN
         second_corpora, first_corpora = corpora[:second_count], corpora[second_count:]
         started = time.perf_counter()
         await first_organization.create(first_corpora[:_WARM_UP])
@@ -87,6 +88,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         cores = (processor_seconds(stack.jobs_worker.pid) - seconds_before) / minutes / 60
         requests_per_minute = (await host.requests() - requests_before) / minutes / _REPOSITORIES
         step = max(1, len(first_corpora) // _PUSHES)
+        # The pushed repositories are distributed evenly over all.
         delays = [await first_organization.push(corpus) for corpus in first_corpora[::step][:_PUSHES]]
         memory_after_mb = _memory_mb(services)
         deliveries = await host.deliveries()
@@ -114,10 +116,12 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 def _memory_mb(services: tuple[Service, ...]) -> list[float]:
+    """Return the resident memory of each service."""
     return [resident_memory(service.pid) for service in services]
 
 
 async def _second_organization(client: Client, host: "_Host") -> "_Organization":
+    """Create an organization."""
     org_id = (await client.call("POST", "/api/orgs", json={"name": "Second"}))["orgId"]
     return _Organization(client, host, f"org-{org_id}")
 

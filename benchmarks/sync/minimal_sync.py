@@ -104,7 +104,9 @@ class MinimalSync:
     async def _copy_files(
         self, corpus: Path, sample: int, copy_file: Callable[[str, str], Awaitable[None]], concurrent: int = _CONCURRENT
     ) -> Sequence[float]:
+        """Call ``copy_file`` with the path and the hash of each of ``sample`` files. Return the seconds per file."""
         await self._pool.execute("truncate bare")
+        # A line is MODE TYPE HASH, a tab, and the path.
         lines = git(corpus, "ls-tree", "-r", BRANCH).splitlines()
         remaining = itertools.islice(((line.split("\t")[1], line.split()[2]) for line in lines), sample)
 
@@ -118,12 +120,14 @@ class MinimalSync:
 
 
 async def _run_git(*arguments: str) -> None:
+    """Run git without its output. Raises RuntimeError if it fails."""
     process = await asyncio.create_subprocess_exec("git", *arguments, env=_ENVIRONMENT, stdout=asyncio.subprocess.DEVNULL)
     if await process.wait():
         raise RuntimeError(f"git {arguments[0]} failed")
 
 
 def _blobs(folder: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Yield the path, the hash and the body of each file of the newest commit."""
     repository = pygit2.Repository(str(folder))
 
     def walk(tree: pygit2.Tree, directory: str) -> Iterator[tuple[str, str, bytes]]:
@@ -137,6 +141,7 @@ def _blobs(folder: Path) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _row(path: str, checksum: str, body: bytes) -> tuple[Any, ...]:
+    """Return the row of a file, in the order of ``_COLUMNS``."""
     spec = orjson.loads(body)
     return (uuid.uuid4(), "default", spec["uid"], path, checksum, spec["title"], spec["tags"], orjson.dumps(spec).decode())
 
@@ -163,5 +168,5 @@ def _packet_lines(response: bytes) -> Iterator[bytes]:
     while offset < len(response):
         length = int(response[offset : offset + 4], 16)
         yield response[offset + 4 : offset + length]
-        # The length of a separator is less than that of its digits.
+        # The number of a separator, 0000 to 0002, is not a length: only its four digits are skipped.
         offset += max(length, 4)

@@ -33,12 +33,14 @@ class DelayingProxy:
             await asyncio.gather(self._forward(reader, server_writer), self._forward(server_reader, writer))
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward one direction. Chunks are read while earlier ones wait, so that the delay does not limit the throughput."""
         chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_CHUNKS_IN_FLIGHT)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._read(reader, chunks))
             tasks.create_task(self._write(chunks, writer))
 
     async def _read(self, reader: asyncio.StreamReader, chunks: asyncio.Queue[tuple[float, bytes]]) -> None:
+        """Queue each chunk with the time at which it is due."""
         is_open = True
         while is_open:
             # An empty chunk is the end of the connection, which is forwarded, too.
@@ -47,6 +49,7 @@ class DelayingProxy:
             await chunks.put((asyncio.get_running_loop().time() + self._delay_seconds, chunk))
 
     async def _write(self, chunks: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter) -> None:
+        """Write each chunk when it is due, and close the connection after the last one."""
         while True:
             due, chunk = await chunks.get()
             await asyncio.sleep(due - asyncio.get_running_loop().time())

@@ -15,9 +15,10 @@ from benchmarks.processes import peak_memory, resident_memory
 from benchmarks.sync.corpus import Corpus
 from benchmarks.sync.sync_times import LARGE_CORPUS, SMALL_CORPUS, start_host
 
+#: The collection of dashboards, and the headers of a request for a table, whose cells contain the titles.
 _DASHBOARDS: Final = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dashboards"
 _TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-#: S4: commits, each of which is synced, and the dashboards that each changes.
+#: S4: commits, each of which is synced, and the number of dashboards that each commit changes.
 _COMMITS: Final = 5
 _CHANGED: Final = 500
 #: Dashboards of a page.
@@ -51,6 +52,7 @@ async def lists_during_syncs(database_url: str, amqp_url: str, folder: Path) -> 
             lists[await _count_with_title(client, title)] += 1
         assert stack.jobs_worker.is_running
     consistent = lists.pop(0, 0) + lists.pop(_CHANGED, 0)
+    # One list per commit is read after the sync, so more are needed as evidence that lists were read during syncs.
     if lists or consistent <= _COMMITS:
         raise AssertionError(
             f"in addition to {consistent} lists of whole commits, some show only a part of {_CHANGED} changes: {dict(lists)}"
@@ -59,6 +61,7 @@ async def lists_during_syncs(database_url: str, amqp_url: str, folder: Path) -> 
 
 
 async def _list_repeatedly(client: Client, title: str, lists: Counter[int]) -> None:
+    """Count the dashboards with a title in one list after the other until this task is cancelled."""
     while True:
         lists[await _count_with_title(client, title)] += 1
 
@@ -125,6 +128,7 @@ async def _send_load(address: str) -> None:
 
 @asynccontextmanager
 async def _running_services(database_url: str, amqp_url: str, folder: Path) -> AsyncIterator[tuple[Stack, Client, AsyncExitStack]]:
+    """Start all services. Yield them, a client of the gateway, and a stack that is closed before the services stop."""
     stack = Stack(
         database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8", REPOSITORY_FILES="100000", JOB_LEASE_SECONDS="60"
     )

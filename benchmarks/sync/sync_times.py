@@ -21,10 +21,15 @@ SMALL_CORPUS: Final = 5_000
 LARGE_CORPUS: Final = 50_000
 #: Files of a commit of S3.
 _CHANGED_FILES: Final = 10
+#: Syncs, or calls of the reference, of a round of S2.
+_CALLS_PER_ROUND: Final = 5
+#: Commits of a round of S3.
+_COMMITS_PER_ROUND: Final = 3
 #: Files that the references request one by one. Their time per file is multiplied by the number of files.
 _SAMPLE_FILES: Final = 300
 #: The goal for the longest stall of the event loop.
 _LONGEST_STALL_SECONDS: Final = 0.05
+#: The delay of the simulated network.
 _ROUND_TRIP_MS: Final = 20
 
 
@@ -35,12 +40,14 @@ async def first_sync(database_url: str, _amqp_url: str, folder: Path) -> list[Ro
         processor = await ProcessorClock.for_database(database_url)
 
         async def product() -> Sequence[float]:
+            """Return the seconds of a first sync, its processor time and the longest stall."""
             await worker.delete_all()
             repository, used_before = await worker.add("bench", url), processor.seconds
             seconds = await worker.sync("bench", repository)
             return [seconds, processor.seconds - used_before, worker.longest_stall_seconds]
 
         async def minimal() -> Sequence[float]:
+            """Return the seconds of the minimal program and its processor time."""
             used_before = processor.seconds
             [seconds] = await reference.clone()
             return [seconds, processor.seconds - used_before]
@@ -112,10 +119,10 @@ async def unchanged_sync(database_url: str, _amqp_url: str, folder: Path) -> lis
         counts = await worker.write_counts()
 
         async def product() -> Sequence[float]:
-            return [await worker.sync("bench", uid) for _ in range(5)]
+            return [await worker.sync("bench", uid) for _ in range(_CALLS_PER_ROUND)]
 
         async def list_remote() -> Sequence[float]:
-            return [seconds for _ in range(5) for seconds in await reference.ls_remote()]
+            return [seconds for _ in range(_CALLS_PER_ROUND) for seconds in await reference.ls_remote()]
 
         product_seconds, reference_seconds = await alternate(product, list_remote)
         if (new_counts := await worker.write_counts()) != counts:
@@ -149,9 +156,11 @@ async def incremental_sync(database_url: str, _amqp_url: str, folder: Path) -> l
 
 
 def _syncs_of_changes(worker: Worker, corpus: Corpus, uid: uuid.UUID) -> Round:
+    """Return a round of commits, each of which is synced. Its figures are the seconds of the syncs."""
+
     async def run_round() -> Sequence[float]:
         seconds = []
-        for _ in range(3):
+        for _ in range(_COMMITS_PER_ROUND):
             await asyncio.to_thread(corpus.change, _CHANGED_FILES)
             seconds.append(await worker.sync(corpus.folder.stem, uid, incremental=True))
         return seconds

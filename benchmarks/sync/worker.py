@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import time
 import uuid
 from contextlib import AsyncExitStack
@@ -34,7 +35,9 @@ _FILES_LIMIT = 100_000
 _TICK_SECONDS = 0.005
 #: The interval in which a claim is awaited.
 _CLAIM_POLL_SECONDS = 0.001
+#: Attempts to delete all rows, with which a task of the worker may interfere.
 _TRUNCATE_ATTEMPTS = 5
+# The rows, events and versions that a sync without changes must not write.
 _OBJECTS = "select count(*), max(resource_version) from resource where resource in ('dashboards', 'folders')"
 _EVENTS = "select count(*) from change where feed = 1 and resource <> 'repositories'"
 _HISTORY = "select count(*) from resource_history"
@@ -59,7 +62,7 @@ class Worker:
     @classmethod
     async def open(cls, exit_stack: AsyncExitStack, database_url: str, folder: Path) -> Self:
         """Start the worker."""
-        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
         database = await Database.open(database_url, application_name="bench")
         exit_stack.push_async_callback(database.close)
         worker = cls(database, folder)
