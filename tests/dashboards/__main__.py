@@ -13,6 +13,7 @@ from typing import Final
 from tests.dashboards.drawing import DRAWN, DrawnDashboard, draw_files
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+#: The share of the panels that must be drawn.
 _REQUIRED_SHARE: Final = 0.95
 _STATES: Final = ("drawn", "partial", "noData", "unsupported", "error")
 

@@ -25,8 +25,12 @@ from dashwright.standalone.fixed_clock import FixedClock
 
 #: The time of the pictures, so that results can be repeated.
 NOW: Final = datetime(2026, 6, 15, 12, 34, 56, tzinfo=UTC)
+#: Pixels of the whole width of a dashboard.
 _WIDTH: Final = 1_400
+#: Grafana's grid: columns of a dashboard, pixels of a grid row, and pixels between two panels.
+_COLUMNS: Final = 24
 _ROW_HEIGHT: Final = 38
+_GAP: Final = 8
 _TIMEOUT_SECONDS: Final = 60.0
 #: The states of panels that show their data.
 DRAWN: Final = frozenset({"drawn", "partial"})
@@ -76,6 +80,7 @@ def dashboards_of(path: Path) -> Iterator[dict[str, Any]]:
     except (orjson.JSONDecodeError, yaml.YAMLError):
         return
     for document in documents:
+        # A dashboard may be wrapped in a resource, or in the body of a request to store it.
         for member in ("spec", "dashboard"):
             if isinstance(document, dict) and isinstance(document.get(member), dict):
                 document = document[member]
@@ -90,6 +95,7 @@ async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
     plotter = Plotter()
     try:
         outline = DashboardOutline.model_validate_json(await _draw(spec, settings, plotter, {"format": "outline"}))
+        # Of the copies of a repeated panel, which have the same id, the first one is drawn.
         panels_by_id = {panel.id: panel for section in outline.sections for panel in reversed(section.panels)}
         return [await _drawn_panel(spec, settings, plotter, panel) for panel in panels_by_id.values()]
     finally:
@@ -98,7 +104,8 @@ async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
 
 
 async def _drawn_panel(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, panel: OutlinePanel) -> DrawnPanel:
-    width, height = max(panel.width * _WIDTH // 24, MIN_PANEL_WIDTH), max(panel.height * _ROW_HEIGHT - 8, 50)
+    """Draw one panel in the size that it has in its dashboard."""
+    width, height = max(panel.width * _WIDTH // _COLUMNS, MIN_PANEL_WIDTH), max(panel.height * _ROW_HEIGHT - _GAP, 50)
     options = {"format": "json", "panel": panel.id, "width": width, "height": height, "variables": panel.variables}
     report = orjson.loads(await _draw(spec, settings, plotter, options))
     (entry,) = report["panels"]
@@ -106,5 +113,6 @@ async def _drawn_panel(spec: dict[str, Any], settings: QuerySettings, plotter: P
 
 
 async def _draw(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, options: Mapping[str, Any]) -> bytes:
+    """Return the picture, report or outline of a dashboard, by the format in the options."""
     request = PictureRequest.model_validate({**options, "spec": spec})
     return (await draw(request, QueryContext(), settings, plotter, monotonic() + _TIMEOUT_SECONDS)).body

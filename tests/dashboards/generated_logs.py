@@ -16,7 +16,7 @@ _NANOS_PER_SECOND: Final = 1_000_000_000
 
 
 def log_lines(ref_id: str, names: Sequence[ReadName], time_range: TimeRange) -> list[Frame]:
-    """Return lines with labels. The JSON of each line has the members that the panel reads."""
+    """Return lines with labels, seven seconds apart. The JSON of each line has the members that the panel reads."""
     end = int(time_range.end.timestamp()) * _NANOS_PER_SECOND
     times = np.array([end - index * 7 * _NANOS_PER_SECOND for index in range(_LINES)], dtype=np.int64)
     labels = [{"app": f"app-{index % 3 + 1}", "level": _LEVELS[index % len(_LEVELS)]} for index in range(_LINES)]
@@ -38,6 +38,7 @@ def log_lines(ref_id: str, names: Sequence[ReadName], time_range: TimeRange) -> 
 
 
 def _object_array(values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
+    """Return the values in an array without converting them, as ``np.array`` would convert strings."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -17,7 +17,9 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
 from dashwright.expressions.sources.prometheus.response import frames_of, parse_response
 
-_SERIES: Final = 3
+#: The number of values of a label that the query does not fix.
+_VALUES_PER_LABEL: Final = 3
+#: The bounds of the buckets of a histogram, as values of the label ``le``.
 _BOUNDS: Final = ("0.1", "0.5", "1", "5", "+Inf")
 _NANOS_PER_SECOND: Final = 1e9
 
@@ -30,6 +32,7 @@ def series_of_query(
     The series have the labels of the query, and ``extra_labels`` if the query selects series without aggregation.
     """
     prometheus_query = read_query(query, time_range, record)
+    # A query for both is generated as an instant query only.
     prometheus_query = replace(prometheus_query, is_range=prometheus_query.is_range and not prometheus_query.is_instant)
     body = {
         "status": "success",
@@ -42,8 +45,9 @@ def series_of_query(
 
 
 def _series_items(query: PrometheusQuery, extra_labels: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the series of a response, as JSON. The level of the values depends on the query, the series and the bucket."""
     names = label_names(query.expr, list(extra_labels))
-    values = {name: label_values(query.expr, name, _SERIES) for name in names if name != "le"}
+    values = {name: label_values(query.expr, name, _VALUES_PER_LABEL) for name in names if name != "le"}
     count = max(map(len, values.values()), default=1)
     bounds: Sequence[str] = _BOUNDS if "le" in names else ("",)
     for index in range(count):
@@ -55,6 +59,7 @@ def _series_items(query: PrometheusQuery, extra_labels: Sequence[str]) -> Iterat
 
 
 def _points(query: PrometheusQuery, level: float) -> dict[str, Any]:
+    """Return the member of a series with its values: one at the level, or a sine wave above zero around it."""
     if query.is_instant:
         return {"value": [query.evaluation_time / _NANOS_PER_SECOND, str(level)]}
     times = range(query.start, query.end + 1, query.step)

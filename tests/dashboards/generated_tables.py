@@ -16,14 +16,17 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.timerange import TimeRange
 
+#: The lengths of a series and of a table.
 _POINTS: Final = 40
 _ROWS: Final = 6
 _NANOS: Final = 1_000_000_000
 #: Types of panels whose queries return tables unless the query requests another format.
 _TABLE_PANELS: Final = frozenset({"table", "barchart", "piechart", "bargauge"})
+#: The new name of a column in SQL, such as ``as "name"``.
 _ALIAS: Final = re.compile(r"\bas\s+(?:\"([^\"]+)\"|\[([^\]]+)\]|`([^`]+)`|([A-Za-z_]\w*))", re.IGNORECASE)
 #: The operator ``summarize`` of the Kusto query language, with its values and its keys.
 _SUMMARIZE: Final = re.compile(r"\|\s*summarize\s+(.*?)(?:\bby\b([^|]*))?(?=\||$)", re.DOTALL)
+#: A name that Kusto gives to a value, such as ``total`` in ``total = sum(x)``.
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _TIME_NAME: Final = re.compile(r"_?(time|timestamp|date|day|zeit|datum)(generated)?", re.IGNORECASE)
 _TEXT_NAME: Final = re.compile(
@@ -41,6 +44,7 @@ def table_of_query(
     """Return a table for a query in a language that is not parsed, with the columns that query and panel name."""
     members = query.model_extra or {}
     text = "\n".join(_texts(members))
+    # A name that only another query of the panel contains is that of a column of the other query.
     own_names = [
         read_name
         for read_name in names
@@ -55,8 +59,9 @@ def table_of_query(
 
 
 def _returns_series(members: dict[str, Any], panel_type: str, columns: dict[str, str]) -> bool:
+    """Return whether the query returns series rather than a table, by its format, its panel and the use of its columns."""
     result_format = members.get("resultFormat") or members.get("format") or object_of(members.get("azureLogAnalytics")).get("resultFormat")
-    if result_format in ("table", "logs", 1):
+    if result_format in ("table", "logs", 1):  # 1 is the format table of data sources that number their formats.
         return False
     if result_format == "time_series" or members.get("queryType") == "Azure Monitor":
         return not any(use == "text" for use in columns.values())
@@ -80,6 +85,7 @@ def _columns_of(members: dict[str, Any], text: str) -> Iterator[str]:
 
 
 def _is_named(name: str, text: str) -> bool:
+    """Return whether a text contains a name as a whole word."""
     return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
@@ -109,6 +115,7 @@ def _table(ref_id: str, columns: dict[str, str], text: str, time_range: TimeRang
 
 
 def _column(name: str, use: str, index: int, text: str, time_range: TimeRange) -> Field:
+    """Return a column with the type of its use or, if the use is empty, of its name."""
     if use == "time" or (not use and _TIME_NAME.fullmatch(name)):
         return Field(name, FieldType.TIME, _times(time_range, _ROWS))
     if use == "text" or (not use and _TEXT_NAME.fullmatch(name)):
@@ -119,16 +126,19 @@ def _column(name: str, use: str, index: int, text: str, time_range: TimeRange) -
 
 
 def _times(time_range: TimeRange, count: int) -> NDArray[np.int64]:
+    """Return equidistant times in nanoseconds, of whole milliseconds, from the start to the end of the range."""
     start, end = time_range.start.timestamp(), time_range.end.timestamp()
     return (np.linspace(start, end, count) * 1000).astype(np.int64) * (_NANOS // 1000)
 
 
 def _numbers(seed: str, count: int, index: int) -> NDArray[np.float64]:
+    """Return a wave of positive numbers. Its level depends on ``seed``, its phase on the index of the column."""
     level = 5.0 * (1 + zlib.crc32(seed.encode()) % 9)
     return np.array([round(level * (1.2 + math.sin((row + index) / 3)), 2) for row in range(count)], dtype=np.float64)
 
 
 def _texts(value: Any) -> Iterator[str]:
+    """Yield all strings in a JSON tree."""
     if isinstance(value, str):
         yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

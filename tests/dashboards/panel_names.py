@@ -10,9 +10,12 @@ from dashwright.expressions.transformations.pipeline import Step, read_steps
 
 #: Transformations after which columns have other names, so that names in later steps are not those of queries.
 _RESHAPING: Final = frozenset({"reduce", "transpose", "groupingToMatrix", "rowsToFields", "seriesToRows", "timeSeriesTable", "heatmap"})
+#: A regular expression that matches only one name, such as ``/^cpu$/``.
 _LITERAL_PATTERN: Final = re.compile(r"/?\^?\(?([\w .%°²³äöüß#()/-]+?)\)?\$?/?")
+#: A name that a join has numbered, such as ``Value 2``.
 _NUMBERED: Final = re.compile(r"(.+) \d+$")
 _LABEL: Final = re.compile(r"\{\{\s*([\w.]+)\s*\}\}|\$\{__field\.labels\.(\w+)\}")
+#: A name that a group has aggregated, such as ``Value (sum)``.
 _AGGREGATED: Final = re.compile(r"(.+) \((\w+)\)$")
 
 
@@ -51,10 +54,14 @@ def _original_name(name: str) -> str:
 
 
 def _names_of_step(step: Step) -> Iterator[ReadName]:
+    """Yield the names that a transformation reads."""
     reader = _READERS.get(step.id)
     for name, use in reader(step.options) if reader else ():
         if isinstance(name, str) and name.strip():
             yield ReadName(name.strip(), use)
+
+
+# Each reader yields the names in the options of one transformation, with the use of the column as in ``ReadName``.
 
 
 def _organize_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
@@ -103,6 +110,7 @@ def _conversion_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
         yield conversion.get("targetField"), "time" if conversion.get("destinationType") == "time" else ""
 
 
+#: The readers by the id of the transformation.
 _READERS: Final[Mapping[str, Any]] = {
     "organize": _organize_names,
     "filterFieldsByName": _filter_names,
@@ -139,6 +147,7 @@ def _new_names(step: Step) -> set[str]:
 
 
 def _names_of_options(options: Mapping[str, Any]) -> Iterator[ReadName]:
+    """Yield the names that the options of a panel read: the x axis, and the columns that a single value is reduced from."""
     if name := string_of(options.get("xField")):
         yield ReadName(name, "" if name.lower() == "time" else "text")
     for name, _ in _literal_names(object_of(options.get("reduceOptions")).get("fields")):

@@ -9,16 +9,21 @@ _AGGREGATIONS: Final = frozenset(
 )
 #: Aggregations that keep the series of their argument.
 _SELECTIONS: Final = frozenset({"topk", "bottomk", "limitk", "outliersk"})
+#: Functions whose result has no labels.
 _WITHOUT_LABELS: Final = frozenset({"vector", "scalar", "time", "pi"})
 _NAME: Final = re.compile(r"[A-Za-z_:][\w:.]*")
 _BY: Final = re.compile(r"\s*(by|without)\s*\(([^()]*)\)", re.IGNORECASE)
 _MATCHER: Final = re.compile(r"([A-Za-z_][\w.]*)\s*(=~|!~|!=|=)\s*\"((?:[^\"\\]|\\.)*)\"")
-_OPERAND: Final = re.compile(r"[-+\s]*(?:\d[\w.]*\s*[-+*/%^]\s*)?")
+#: Signs, and a constant with its operator, before the first operand that has labels, such as ``100 * ``.
+_OPERAND_PREFIX: Final = re.compile(r"[-+\s]*(?:\d[\w.]*\s*[-+*/%^]\s*)?")
 _OPERATOR: Final = re.compile(r"\s*[-+*/%^]\s*")
+#: The templates of MetricsQL: ``WITH (…)``.
 _TEMPLATE: Final = re.compile(r"\s*with\s*\(", re.IGNORECASE)
 _REPLACEMENT: Final = re.compile(r"\blabel_(?:replace|join|set|format)\s*\(.*?,\s*\"([A-Za-z_]\w*)\"\s*,\s*\"([^\"]*)\"", re.DOTALL)
 _GROUP_MODIFIER: Final = re.compile(r"\bgroup_(?:left|right)\s*\(([^()]*)\)")
+#: A regular expression that only lists values, such as ``(a|b)``.
 _ALTERNATIVES: Final = re.compile(r"\(?[\w./ -]+(?:\|[\w./ -]+)*\)?")
+#: The deepest nesting that is read, since this parser is recursive.
 _MAX_DEPTH: Final = 30
 
 
@@ -49,13 +54,14 @@ def label_values(query: str, name: str, count: int) -> list[str]:
 
 def _label_names_of(query: str, extra_labels: list[str], depth: int) -> list[str]:
     """Return the labels of the first operand of an expression."""
-    operand = _OPERAND.match(query)
-    query = query[operand.end() :] if operand else query
+    prefix = _OPERAND_PREFIX.match(query)
+    query = query[prefix.end() :] if prefix else query
     if not query or depth > _MAX_DEPTH:
         return []
     if query[0] == "(":
         return _label_names_of(query[1 : _closing_bracket(query, 0)].strip(), extra_labels, depth + 1)
     name = _NAME.match(query)
+    # A selector, or an aggregation whose clause ``by (…)`` precedes its argument.
     if name is None or name.end() == len(query) or query[name.end()] in "{[ \n":
         labels = _aggregation_labels(query, name.end(), name[0], extra_labels, depth) if name and name[0].lower() in _AGGREGATIONS else None
         return _selector_labels(query, extra_labels) if labels is None else labels
@@ -97,11 +103,13 @@ def _labels_of_argument(text: str, extra_labels: list[str], depth: int) -> list[
 
 
 def _selector_labels(query: str, extra_labels: list[str]) -> list[str]:
+    """Return the labels that the matchers of a selector name, and ``extra_labels``."""
     names = [name for name, _, _ in _MATCHER.findall(query) if name != "__name__"]
     return [*names, *extra_labels]
 
 
 def _split(names: str) -> list[str]:
+    """Return the names in a list that is separated by commas."""
     return [name.strip().strip('"') for name in names.split(",") if name.strip()]
 
 
@@ -137,6 +145,7 @@ def _closing_bracket(text: str, opening: int) -> int:
 
 
 def _end_of_text(text: str, start: int) -> int:
+    """Return the position of the quote that closes the one at ``start``. A backslash escapes the next character."""
     index = start + 1
     while index < len(text) and text[index] != text[start]:
         index += 2 if text[index] == "\\" else 1

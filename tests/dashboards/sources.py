@@ -48,6 +48,7 @@ class GeneratedSources:
     """The data sources of a dashboard: one for each type that it names, and one for each supported type."""
 
     def __init__(self, spec: Mapping[str, Any], panels: Mapping[int, Mapping[str, Any]]) -> None:
+        """Read the types in a dashboard, and what its panels require. ``panels`` are classic panels by id."""
         self._types = [kind.id for kind in SUPPORTED_TYPES]
         self._types += sorted(
             set(_types_in(spec)) - {name for kind in SUPPORTED_TYPES for name in kind.names} - REPLACED_TYPES.keys() - _OTHER_REFERENCES
@@ -91,6 +92,7 @@ class GeneratedSource(Source):
 
 
 def _source_of(query: SourceQuery, requirements: PanelRequirements) -> DataSource:
+    """Return the built-in data source of a query, which generates data itself, or a source of generated data."""
     source_type = query.datasource.type
     if source_type in BUILT_IN:
         return DataSource(source_type, BUILT_IN[source_type])
@@ -122,6 +124,7 @@ def _types_in(value: Any) -> Iterator[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
+    """Yield all strings in a JSON tree."""
     if isinstance(value, str):
         yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

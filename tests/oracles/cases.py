@@ -24,12 +24,14 @@ _LIST_NAME = re.compile(r"@(\w+)")
 #: Rows of JSON values. ``{"exact": text}`` is a decimal number; ``{"error": true}`` is a failure.
 CaseResult = Any
 
-
 NO_RESULT: CaseResult = {"error": True}
 
 
 def cases() -> list[str]:
-    """Return every expression and statement, with the lists expanded."""
+    """Return every expression and statement, once.
+
+    A line of the file is a case. ``let name = a ;; b`` defines a list, and a case with ``@name`` is repeated for each of its values.
+    """
     lists: dict[str, list[str]] = {}
     expressions: dict[str, None] = {}
     for line in _FILE.read_text().splitlines():
@@ -42,6 +44,7 @@ def cases() -> list[str]:
 
 
 def _expand(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
+    """Yield a line for each combination of the values of the lists that it names."""
     names = [name for name in dict.fromkeys(_LIST_NAME.findall(line)) if name in lists]
     for values in itertools.product(*(lists[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
@@ -49,6 +52,7 @@ def _expand(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
 
 
 def is_statement(case: str) -> bool:
+    """Return whether a case is a complete statement, not an expression."""
     return case.startswith(("select ", "with ", "(select n from A order"))
 
 
@@ -56,8 +60,8 @@ def statement_of(case: str) -> str:
     return case if is_statement(case) else f"select {case}"
 
 
-def query_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", expected: Sequence[str]) -> dict[str, CaseResult]:
-    """Return the results of a MariaDB that compares text by code points, like DuckDB, in UTC."""
+def query_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", case_texts: Sequence[str]) -> dict[str, CaseResult]:
+    """Return the result of each case in a MariaDB that compares text by code points, like DuckDB, in UTC."""
     with connection.cursor() as cursor:
         cursor.execute("create or replace database dashwright_oracle character set utf8mb4 collate utf8mb4_nopad_bin")
         cursor.execute("use dashwright_oracle")
@@ -67,7 +71,7 @@ def query_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", expe
             columns = ", ".join(f"`{name}` {kind}" for name, kind, _ in table.columns)
             cursor.execute(f"create table `{table.name}` ({columns})")
             cursor.executemany(f"insert into `{table.name}` values ({', '.join(['%s'] * len(table.columns))})", table.rows)
-        return {case: _run_case(lambda text: _rows(cursor, text), case) for case in expected}
+        return {case: _run_case(lambda text: _rows(cursor, text), case) for case in case_texts}
 
 
 def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
@@ -77,6 +81,7 @@ def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
 
 
 def _run_case(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> CaseResult:
+    """Return the rows of a case as JSON values, or NO_RESULT if MariaDB refuses it."""
     try:
         rows = run(statement_of(case))
     except (pymysql.err.MySQLError, UnicodeDecodeError):
@@ -107,6 +112,7 @@ def query_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> CaseResult
 
 
 def _json_value(value: Any) -> Any:
+    """Return a value of either database as a JSON value."""
     match value:
         case bool():
             return int(value)
@@ -142,6 +148,7 @@ def result_text(result: CaseResult) -> str:
 
 
 def _time_text(value: timedelta) -> str:
+    """Return a time as MariaDB prints it: a sign, at least two digits of hours, and the fraction without zeros at its end."""
     micros = value // timedelta(microseconds=1)
     seconds, part = divmod(abs(micros), 1_000_000)
     text = f"{'-' if micros < 0 else ''}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
@@ -150,6 +157,7 @@ def _time_text(value: timedelta) -> str:
 
 def are_equal(duckdb_result: CaseResult, reference: CaseResult) -> bool:
     """Return whether both failed, or rows are equal up to the written precision of numbers."""
+    # Only a failure is an object instead of a list of rows.
     if isinstance(duckdb_result, dict) or isinstance(reference, dict):
         return isinstance(duckdb_result, dict) and isinstance(reference, dict)
     return len(duckdb_result) == len(reference) and all(map(_are_equal_rows, duckdb_result, reference))
@@ -165,9 +173,9 @@ def _are_equal_values(own: Any, reference: Any) -> bool:
         number = Decimal(own["exact"]) if isinstance(own, dict) else Decimal(repr(own)) if isinstance(own, int | float) else None
         if number is None or not number.is_finite():
             return False
-        return abs(number - exact) <= Decimal(1).scaleb(_exponent(exact)) * Decimal("0.5000001") or math.isclose(
-            number, exact, rel_tol=1e-12
-        )
+        last_digit = Decimal(1).scaleb(_exponent(exact))
+        # A number that was rounded to the last digit differs by up to a half of it; DuckDB's binary fractions by a little more.
+        return abs(number - exact) <= last_digit * Decimal("0.5000001") or math.isclose(number, exact, rel_tol=1e-12)
     if isinstance(own, dict):
         own = float(own["exact"])
     if isinstance(own, int | float) and isinstance(reference, int | float):
@@ -176,6 +184,7 @@ def _are_equal_values(own: Any, reference: Any) -> bool:
 
 
 def _exponent(number: Decimal) -> int:
+    """Return the power of ten of the last digit."""
     exponent = number.as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
 

@@ -15,14 +15,16 @@ _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 class Difference(NamedTuple):
     """The two results, formatted by ``result_text``, and the reason for the difference."""
 
+    #: The result of the SQL expression in DuckDB.
     own: str
+    #: The result in MariaDB.
     reference: str
     reason: str
 
 
 @cache
 def differences() -> dict[str, Difference]:
-    """Return the differences of the table by case."""
+    """Return the differences by case, from the table between two markers of the page."""
     _, _, after_marker = PAGE.read_text().partition("<!-- differences -->\n")
     table, _, _ = after_marker.partition("<!-- end -->")
     return {case.replace("\\|", "|"): Difference(own, reference, reason) for case, own, reference, reason in _ROW.findall(table)}
@@ -36,9 +38,6 @@ def check_case(connection: duckdb.DuckDBPyConnection, case: str, reference: Case
         return None if are_equal(own, reference) else f"{case}: {result_text(own)}, MariaDB: {result_text(reference)}"
     if are_equal(own, reference):
         return f"{case}: listed as different, but both return {result_text(own)}"
-    expected = (difference.own.strip("`"), difference.reference.strip("`"))
-    return (
-        None
-        if expected == (result_text(own), result_text(reference))
-        else f"{case}: listed as {expected}, but the result is {(result_text(own), result_text(reference))}"
-    )
+    listed = (difference.own.strip("`"), difference.reference.strip("`"))
+    actual = (result_text(own), result_text(reference))
+    return None if listed == actual else f"{case}: listed as {listed}, but the result is {actual}"

@@ -12,6 +12,7 @@ class Table(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
+# Table A has a leap day, and hosts that differ in case and accents or are missing. Each row of table V has values of all types, or nulls.
 _START = datetime(2024, 2, 28, 22)  # noqa: DTZ001 (a timestamp in UTC, as tables hold them)
 _HOSTS = ["a", "b", None, "A", "ä"]
 

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.oracles
 
 @pytest.fixture(scope="module")
 def results(mariadb: "pymysql.Connection[pymysql.cursors.Cursor]") -> dict[str, CaseResult]:
+    """Return MariaDB's result of each case."""
     return query_mariadb(mariadb, cases())
 
 

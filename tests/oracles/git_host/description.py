@@ -16,6 +16,7 @@ _RESTRICTIONS = (
 
 _REPOSITORY = "/repos/{owner}/{repo}"
 
+#: Methods and path templates of the calls that the product uses.
 USED_CALLS = frozenset(
     {
         ("GET", f"{_REPOSITORY}/pulls/{{pull_number}}"),
@@ -64,6 +65,7 @@ class Description:
         assert not faults, f"{method} {path}: {faults}"
 
     def _fault_of_parameters(self, operation: Mapping[str, Any], path: str, template: str, query: Mapping[str, str]) -> str | None:
+        """Return the fault of a parameter in the path or the query, or None."""
         parameters = {item["name"]: item for item in map(self._resolve, operation.get("parameters", ()))}
         values = {**dict(zip(re.findall(r"{(\w+)}", template), _values(template, path), strict=True)), **query}
         for name, text in values.items():
@@ -76,12 +78,14 @@ class Description:
         return None
 
     def _fault_of_body(self, operation: Mapping[str, Any], body: Any) -> str | None:
+        """Return the fault of the body of a request, or None."""
         if "requestBody" not in operation:
             return None if body is None else "there is no body"
         faults = list(self._faults(_close_schema(_schema(operation["requestBody"]["content"]["application/json"]["schema"])), body))
         return f"body: {faults}" if faults else None
 
     def _operation(self, method: str, path: str) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the template of a path and the description of its operation, or None for an undescribed call."""
         for (operation_method, template), operation in self._operations.items():
             if operation_method == method and _pattern(template).fullmatch(path):
                 return template, operation
@@ -99,6 +103,7 @@ class Description:
         return referenced
 
     def _faults(self, schema: Any, value: Any) -> Iterator[str]:
+        """Return the differences of a value from a schema. Validators are cached, because they are slow to create."""
         key = orjson.dumps(schema)
         if key not in self._validators:
             schema_with_definitions = {**schema, "$defs": self._definitions}
@@ -107,6 +112,7 @@ class Description:
         return (f"{'.'.join(map(str, error.instance_path))}: {error.message[:200]}" for error in validator.iter_errors(value))
 
     def _resolve(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a part of the description, or the part that it refers to."""
         if "$ref" not in item:
             return item
         node: Any = self._document
@@ -148,10 +154,12 @@ def _close_schema(schema: Any) -> Any:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
+    """Return the pattern of the paths of a template, with a group for each parameter."""
     return re.compile(re.sub(r"{\w+}", "([^/]+)", template))
 
 
 def _values(template: str, path: str) -> tuple[str, ...]:
+    """Return the values of the parameters in a path."""
     match = _pattern(template).fullmatch(path)
     assert match is not None
     return match.groups()

@@ -59,6 +59,7 @@ class ForgejoDescription:
         self.requested_operations.add(operation)
         parts = {"query": {name: int(value) if value.isdigit() else value for name, value in query.items()}, "body": body}
         parts["query"] = {name: value for name, value in parts["query"].items() if (operation, name) not in _IGNORED_PARAMETERS}
+        # Adds the type of the request to the definitions.
         self._types.schema(f"{operation}Data")
         allowed = self._types.definitions[f"{operation}Data"]["properties"]
         return "; ".join(fault for name, value in parts.items() if value for fault in self._faults(allowed[name], value)) or None
@@ -78,6 +79,7 @@ class ForgejoDescription:
         )
 
     def _faults(self, schema: Any, value: Any, change: Callable[[Any], Any] = lambda schema: schema) -> list[str]:
+        """Return the differences of a value from a schema, after ``change`` of the schema and of all definitions."""
         validator = jsonschema_rs.Draft202012Validator(change({**schema, "$defs": self._types.definitions}))
         return [f"{'.'.join(map(str, error.instance_path))}: {error.message[:200]}" for error in validator.iter_errors(value)]
 
@@ -110,6 +112,7 @@ async def test_every_call_has_the_types_of_forgejo(tmp_path: Path, types: Types)
 
 def test_forgejo_has_the_members_that_are_read(types: Types) -> None:
     """Every member of a response that the client reads is in the types."""
+    # The first part of ``open`` and ``merged`` is the member that has the state.
     pulls, files, comments, hooks = GITEA.pull_requests, GITEA.changed_files, GITEA.comments, GITEA.hooks
     read_members = {
         "PullRequest": {

@@ -25,7 +25,7 @@ def deliveries() -> dict[str, list[Any]]:
 
 
 def _decision(event: str, payload: Any) -> tuple[int, str | None]:
-    """Return the decision for the repository of a delivery, whose branch is the default branch."""
+    """Return the status code and the job's action for a delivery to a repository that follows the default branch."""
     full_name = payload.get("repository", {}).get("full_name", "missing/missing")
     githost = GitHostRepositoryConfig(url=f"https://git.example.org/{full_name}")
     sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
@@ -36,10 +36,11 @@ def _decision(event: str, payload: Any) -> tuple[int, str | None]:
 
 def test_every_delivery_is_understood(deliveries: dict[str, list[Any]]) -> None:
     """Pings are accepted, pushes to the branch synced, and pull requests checked if their commits changed."""
+    # The package has four pings, and all of its repositories have the default branch master.
     assert [_decision("ping", payload) for payload in deliveries["ping"]] == [(200, None)] * 4
     for payload in deliveries["push"]:
-        is_own = payload["ref"] == "refs/heads/master"
-        assert _decision("push", payload) == ((202, "sync") if is_own else (200, None)), payload["ref"]
+        is_of_branch = payload["ref"] == "refs/heads/master"
+        assert _decision("push", payload) == ((202, "sync") if is_of_branch else (200, None)), payload["ref"]
     for payload in deliveries["pull_request"]:
         is_new = payload["action"] in ("opened", "reopened", "synchronize")
         assert _decision("pull_request", payload) == ((202, "pr") if is_new else (200, None)), payload["action"]

@@ -35,6 +35,7 @@ async def test_every_call_is_as_described(tmp_path: Path, description: Descripti
         await host.comment(repository, host_access.number, "two")
         for state in CommitState:
             await host.set_commit_status(repository, CommitStatus(host_access.head, state, "description", "https://boards.example.org/p"))
+        # Without a description and a link, the client leaves both out.
         await host.set_commit_status(repository, CommitStatus(host_access.head, CommitState.SUCCESS, "", ""))
         hook = await host.create_hook(repository, _HOOK)
         assert await host.update_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)

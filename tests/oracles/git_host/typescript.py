@@ -26,6 +26,7 @@ class Types:
     def schema(self, name: str) -> Any:
         """Return a reference to the schema of a type. Raises AssertionError if the file has no such type."""
         if name not in self.definitions:
+            # Set before the type is parsed, because a type may refer to itself.
             self.definitions[name] = {}
             match = re.search(rf"^type {name} = (.*?^}}|[^\n]*);$", self._source, re.MULTILINE | re.DOTALL)
             assert match is not None, f"the file has no type {name}"
@@ -58,7 +59,7 @@ def permit_other_members(schema: Any) -> Any:
 
 
 class _Parser:
-    """A parser of one type expression."""
+    """A parser of one type expression by recursive descent. Each method returns the JSON Schema of what it has read."""
 
     def __init__(self, types: Types, expression: str) -> None:
         self._types = types
@@ -103,10 +104,12 @@ class _Parser:
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": additional_properties}
 
     def _accept(self, token: str) -> bool:
+        """Skip the next token if it is ``token``, and return whether it was."""
         is_next = self._tokens[0:1] == [token]
         if is_next:
             del self._tokens[0]
         return is_next
 
     def _expect(self, token: str) -> None:
+        """Skip the next token, which must be ``token``."""
         assert self._tokens.pop(0) == token

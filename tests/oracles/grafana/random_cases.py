@@ -40,7 +40,7 @@ _LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "grouping
 
 
 class Cases:
-    """A source of random frames with transformations."""
+    """A source of random frames with transformations. A value that is repeated among choices is more frequent."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -50,12 +50,14 @@ class Cases:
         """Return frames and one to three transformations."""
         frames = [self.frame() for _ in range(self.random.choice((1, 1, 2, 2, 3)))]
         names = [field["name"] for frame in frames for field in frame["fields"] if "name" in field]
+        # Names that do not exist or result from transformations, and twice as often the names of the fields.
         self._names = ["gone", "D", "a", "Value 1", "Value 2", "Time 1", "f", 'x {host="a", job="b"}', "A", *names, *names]
         count = self.random.choice((1, 1, 2, 3))
         transformations: list[dict[str, Any]] = []
         for index in range(count):
             used = {transformation["id"] for transformation in transformations}
-            excluded = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]()) | (_USED_ONCE & used)
+            is_first, is_last = index == 0, index == count - 1
+            excluded = (frozenset[str]() if is_first else _FIRST) | (frozenset[str]() if is_last else _LAST) | (_USED_ONCE & used)
             transformations.append(self.transformation(self.random.choice([name for name in _OPTIONS if name not in excluded])))
         if transformations[-1]["id"] == "groupToNestedTable":
             # Nested tables of Grafana mix the cells of columns with equal names.
@@ -121,6 +123,9 @@ class Cases:
 def _name_of(field: dict[str, Any]) -> str:
     """Return the name of a column without its frame and labels."""
     return str(field["config"].get("displayName", field["name"]))
+
+
+# Each of these functions returns random options of one transformation.
 
 
 def _organize(cases: Cases) -> dict[str, Any]:
@@ -216,6 +221,7 @@ def _condition(cases: Cases) -> dict[str, Any]:
 
 
 def _condition_of_frames(cases: Cases) -> dict[str, Any]:
+    """Return a condition of frames."""
     by_query = {"id": "byRefId", "options": cases.one_of("A", "B|C", "/[AB]/")}
     by_name = {"id": "byName", "options": cases.one_of("/f|g/", "cpu", "/^$/")}
     condition: dict[str, Any] = cases.one_of(
@@ -247,6 +253,7 @@ _FORMATS: Final = (
     "Kebab Case",
     "Trim",
 )
+#: The functions by the id of the transformation.
 _OPTIONS: Final[dict[str, Callable[[Cases], dict[str, Any]]]] = {
     "organize": _organize,
     "order": _order,

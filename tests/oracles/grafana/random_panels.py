@@ -20,11 +20,12 @@ _REDUCERS: Final = ("allIsNull", "allIsZero", "last", "lastNotNull", "max", "min
 _PATTERNS: Final = ("/^V/", "/a/i", "/.*/", "Value.*", "a", "/[/", "", "/\\d$/", '/host="a"/', "cpu|mem", "/^(A|host)$/")
 _TEXTS: Final = ("", "a", "10", "true", "x y", "1e3", "é")
 _NUMBERS: Final = (0, 1, 2, 3, -1, 5, 10, 1.5, 100, 1e6, 0.1)
+#: The deepest nesting of conditions that combine others.
 _MAX_DEPTH: Final = 2
 
 
 class RandomPanels:
-    """A source of random frames with field configurations."""
+    """A source of random frames with field configurations. A value that is repeated among choices is more frequent."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -74,6 +75,7 @@ class RandomPanels:
         rows = self._random.choice((0, 1, 2, 3))
         fields = [self._field(rows) for _ in range(self._random.randrange(1, 5))]
         name = self._random.choice(_FRAME_NAMES)
+        # The result of a query for an earlier time range, to which Grafana adds *(comparison)* to names.
         meta = {"meta": {"timeCompare": {"isTimeShiftQuery": True}}} if self._chance(0.05) else {}
         return {"refId": self._random.choice("AB"), "fields": fields, **({"name": name} if name else {}), **meta}
 
@@ -108,18 +110,21 @@ class RandomPanels:
         )
 
     def _cell(self, content: str) -> Any:
+        """Return a value of a type of columns, or of ``words``, which are texts without numbers."""
         if content == "time":
             return 1000 * self._random.randrange(100_000)
         choices = {"number": _NUMBERS, "string": _TEXTS, "boolean": (True, False), "words": ("", "a", "x y", "é")}
         return self._random.choice(choices[content])
 
     def _field_config(self) -> dict[str, Any]:
+        """Return defaults and override rules."""
         properties = {name: self._property(name) for name in _PROPERTIES}
         defaults = self._optional(0.3, **{name: value for name, value in properties.items() if "." not in name})
         defaults |= self._optional(0.3, custom={"lineWidth": 1, "hideFrom": {"legend": True}})
         return {"defaults": defaults, "overrides": [self._rule() for _ in range(self._random.choice((0, 1, 1, 2, 3)))]}
 
     def _rule(self) -> dict[str, Any]:
+        """Return an override rule, which rarely is the one that Grafana adds to hide series that a user has deselected."""
         if self._chance(0.05):
             options = {"mode": "exclude", "names": [self._name()], "prefix": "All except:", "readOnly": True}
             hidden = {"id": "custom.hideFrom", "value": {"viz": True, "legend": False, "tooltip": False}}
@@ -129,6 +134,7 @@ class RandomPanels:
         return {"matcher": self.matcher(), "properties": [self._without_value(item) for item in properties]}
 
     def _without_value(self, item: dict[str, Any]) -> dict[str, Any]:
+        """Return a property whose null is sometimes a missing member."""
         return {"id": item["id"]} if item["value"] is None and self._chance(0.5) else item
 
     def matcher(self, depth: int = 0) -> dict[str, Any]:
@@ -156,6 +162,7 @@ class RandomPanels:
         return {"id": name} | ({} if options[name] is None else {"options": options[name]})
 
     def _expected(self) -> Any:
+        """Return the value that a condition compares with."""
         return self._random.choice((0, 1, 3, 10, None, "a", "1", True))
 
     def _name(self) -> str:
@@ -163,10 +170,12 @@ class RandomPanels:
         fields = [field for frame in self._frames for field in frame["fields"]]
         names = [name for field in fields if (name := field.get("name"))] or ["Value"]
         name = self._random.choice(names)
+        # Display names that a column may have: with labels, numbered, or with the name of its frame.
         composed = (name, name, f"{name} a", f"{name} 1", f"{name} 2", f"cpu {name}", f'{name} {{host="a", job="b"}}')
         return self._random.choice((*composed, "a", "b", "Time", "D", "N", "ds", "gone", "cpu", '{host="a"}', "D (comparison)"))
 
     def _property(self, name: str) -> Any:
+        """Return a value of a property in ``_PROPERTIES``."""
         values = {
             "unit": self._random.choice(_UNITS),
             "decimals": self._random.choice((0, 1, 3, "2")),
@@ -204,12 +213,15 @@ class RandomPanels:
         return thresholds if self._chance(0.9) else self._random.choice(({"steps": thresholds["steps"]}, {"mode": "percentage"}))
 
     def _optional(self, share: float, **members: Any) -> dict[str, Any]:
+        """Return the members that a random choice keeps, each with the probability ``share``."""
         return {name: value for name, value in members.items() if self._chance(share)}
 
     def _chance(self, share: float) -> bool:
+        """Return True with a probability."""
         return self._random.random() < share
 
 
+#: The properties that defaults and rules set.
 _PROPERTIES: Final = (
     *("unit", "decimals", "displayName", "mappings", "thresholds", "color", "noValue", "min", "max", "fieldMinMax", "links"),
     *("custom.hideFrom", "custom.lineWidth", "custom.fillBelowTo", "custom.transform", "custom.cellOptions", "custom.footer.reducers"),

@@ -7,11 +7,12 @@ from typing import Any, Final
 #: The current time of all cases, in milliseconds since 1970.
 NOW: Final = 1_741_167_000_000
 _DAY: Final = 86_400_000
+#: The latest time that JavaScript represents, in milliseconds.
 _LAST_DATE: Final = 8_640_000_000_000_000
-#: Times outside of these years have other rules in Grafana's table of zones: it ends in 2037.
+#: The first and the last time at which zones are compared, 1970 and 2037. Grafana's table of zones has other rules outside of them.
 _ZONED_TIMES: Final = (0, 2_145_916_800_000)
 _ZONES: Final = ("America/New_York", "Asia/Kolkata", "Europe/Berlin", "Australia/Lord_Howe", "America/Caracas")
-#: Lengths of time at which the words of a relative time change.
+#: Lengths of time in milliseconds at which the words of a relative time change.
 _SPANS: Final = (44_500, 89_500, 2_699_500, 5_399_500, 79_199_500, 129_599_500, 25.5 * _DAY, 45.5 * _DAY, 319.5 * _DAY, 547.5 * _DAY)
 _CUSTOM_UNITS: Final = (
     *("", "furlongs", "x:y", " / sec", "suffix:x", "suffix: y", "prefix:$", "si:mF", "si:µg", "si:kB", "si:", "count:x", "currency:€"),
@@ -72,6 +73,7 @@ class RandomValues:
         return {"kind": "reduce", "type": type_, "values": values, "reducers": list(reducers)}
 
     def _number(self) -> float:
+        """Return a number: a special one, a decimal, of any magnitude, near powers of two or ten, or near a special one."""
         sign = self._random.choice((1, -1))
         kind = self._random.randrange(6)
         if kind == 0:
@@ -87,6 +89,7 @@ class RandomValues:
         return sign * self._random.choice(_NUMBERS) * self._random.choice((1, 1000, 1e6, 1e-3)) + self._random.choice((0, -1, 0.5))
 
     def _time(self) -> float:
+        """Return a time in milliseconds: at any distance from now, near a change of words, with zones, or any date."""
         sign = self._random.choice((1, -1))
         kind = self._random.randrange(4)
         if kind == 0:
@@ -96,6 +99,7 @@ class RandomValues:
         return self._random.randrange(*_ZONED_TIMES) if kind == 2 else self._random.randrange(-_LAST_DATE, _LAST_DATE + 1)
 
     def _cell(self, type_: str) -> Any:
+        """Return a value of a type of columns, or null."""
         if self._chance(0.12):
             return None
         if type_ == "boolean":
@@ -119,6 +123,7 @@ class RandomValues:
         return {"type": kind, "options": options if kind == "value" else {**options, "result": self._result()}}
 
     def _result(self) -> dict[str, Any]:
+        """Return what a mapping shows: a text, a colour, or both."""
         text = {"text": self._random.choice(("T", "", "N/A", "$1", "[$1]"))} if self._chance(0.75) else {}
         return text | ({"color": self._random.choice((*_COLOURS, "transparent"))} if self._chance(0.5) else {})
 
@@ -129,4 +134,5 @@ class RandomValues:
         return {"mode": self._random.choice(("absolute", "percentage")), "steps": steps}
 
     def _chance(self, share: float) -> bool:
+        """Return True with a probability."""
         return self._random.random() < share

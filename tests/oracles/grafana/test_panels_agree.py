@@ -41,9 +41,10 @@ _TYPES: Final = {
     "boolean": FieldType.BOOL,
     "other": FieldType.JSON,
 }
-#: Transformations whose columns remember the calculations on their sources or are shorter than their frame, whose empty texts are null
-#: here, or whose nested tables count in the palette.
+#: Transformations after which ranges and colours differ from Grafana's intentionally. There, their columns remember the calculations on
+#: their sources or are shorter than their frame, or their nested tables count in the palette. Here, their empty texts are null.
 _OTHER_RANGES: Final = frozenset({"concatenate", "histogram", "reduce", "groupingToMatrix", "groupToNestedTable"})
+#: The values in the array of a column at the positions of nulls.
 _EMPTY: Final = {FieldType.FLOAT64: math.nan, FieldType.TIME: 0, FieldType.BOOL: False}
 
 
@@ -56,6 +57,7 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
 
 
 def field_of(source: Any) -> Field:
+    """Return a column of a case as a query returns it."""
     type_ = _TYPES[source["type"]]
     nulls = np.array([value is None for value in source["values"]], np.bool_)
     values = np.empty(len(nulls), type_.dtype)
@@ -80,7 +82,7 @@ def frames_of(case: Any) -> list[Frame]:
 
 
 def columns(case: Any) -> list[list[DisplayColumn]]:
-    """Return the columns of a case as panels show them."""
+    """Return the columns of each frame of a case as panels show them."""
     frames = frames_of(case)
     if case["transformations"]:
         frames = transformed_for_drawing([frames], read_steps(case["transformations"]), Context())
@@ -89,16 +91,17 @@ def columns(case: Any) -> list[list[DisplayColumn]]:
 
 
 def has_other_ranges(case: Any) -> bool:
-    """Return whether a transformation of a case keeps calculations or counts columns that are not drawn."""
+    """Return whether a transformation of a case is one of ``_OTHER_RANGES``."""
     return any(transformation["id"] in _OTHER_RANGES for transformation in case["transformations"])
 
 
 def has_range(tables: list[list[DisplayColumn]]) -> bool:
     """Return whether the range of all numbers is that of Grafana: with rows, and without texts and infinite numbers among them."""
-    numbers = [column for columns in tables for column in columns if column.type == "number"]
-    fields = [column.field for column in numbers]
+    number_columns = [column for columns in tables for column in columns if column.type == "number"]
+    fields = [column.field for column in number_columns]
     is_mixed = any(field.declared_type for field in fields)
-    return not is_mixed and all(map(len, fields)) and not any(np.isinf(column.source.numbers).any() for column in numbers)
+    are_finite = not any(np.isinf(column.source.numbers).any() for column in number_columns)
+    return not is_mixed and all(map(len, fields)) and are_finite
 
 
 def are_same_texts(own_text: str, grafana_text: str) -> bool:
@@ -109,7 +112,10 @@ def are_same_texts(own_text: str, grafana_text: str) -> bool:
 
 
 def difference(column: DisplayColumn, grafana_column: Any, *, are_shares_known: bool) -> str:
-    """Return the first difference of a column, or an empty string."""
+    """Return the first difference of a column, or an empty string.
+
+    ``are_shares_known`` says that shares of the range, and the colours that depend on them, must agree.
+    """
     if column.name != grafana_column["name"]:
         return f"name: {column.name!r}, Grafana: {grafana_column['name']!r}"
     custom = {name: value for name, value in object_of(column.config.get("custom")).items() if name != UNKNOWN_PROPERTY}
@@ -121,6 +127,7 @@ def difference(column: DisplayColumn, grafana_column: Any, *, are_shares_known: 
     are_shares_known = are_shares_known and column.field.type is not FieldType.JSON
     values, count = column.values(), len(grafana_column["shown"])
     # Columns of Grafana may be shorter than their frame.
+    # The additional values must be null or NaN, the only value that differs from itself.
     if len(values) < count or any(value is not None and value == value for value in values[count:]):
         return f"values of {column.name!r}: {values}, Grafana: {count}"
     for value, expected in zip(values, grafana_column["shown"], strict=False):
@@ -160,11 +167,13 @@ def check_columns(cases: list[Any], folder: Path) -> None:
     """Fail if the columns of a case differ, unless Grafana fails."""
     differing, compared = [], 0
     for case, grafana in zip(cases, results(folder, cases), strict=True):
+        # Conditions by value depend on calculations, which columns of such transformations remember in Grafana.
         if "error" in grafana or (has_other_ranges(case) and "byValue" in json.dumps(case["fieldConfig"])):
             continue
         compared += 1
         if difference_text := differences(case, grafana):
             differing.append(f"{difference_text}\n  {json.dumps(case)}")
+    # Cases in which Grafana fails must be a minority, or the test would compare too little.
     assert compared > len(cases) * 0.8
     assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:10]])
 

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.oracles
 _HERE: Final = Path(__file__).parent
 _CASES: Final = 5_000
 _TEXTS_PER_CASE: Final = 6
+#: Parts of patterns, which are concatenated at random: atoms, quantifiers, escapes, groups and classes, valid or not.
 _FRAGMENTS: Final = re.split(
     " ",
     r"a b C _ - 1 0 . \d \w \s \S \W \D \b \B ^ $ | * + ? *? +? ( ) < > # & ~ ' = ! , : é"
@@ -27,6 +28,7 @@ _FRAGMENTS: Final = re.split(
     r" [--a] [a--b] [\1] [\18] [\cA] [\c_] [\B] [+--] [\x41-\x43] [^-] [^^] [\^] [\ua]"
     " \n \r \u00a0 \u2028",
 )
+#: Characters of the texts: those that fragments match literally or by class.
 _CHARACTERS: Final = "abcACFxkpLhZunl_-120.,{}[]()<>^$&:\\é \n\r\u00a0\u2028\0\1\b"
 
 
@@ -51,7 +53,7 @@ def test_patterns_match_as_in_javascript(tmp_path: Path) -> None:
     javascript_results = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "match.mjs", str(path)))
     differing = []
     for case, expected in zip(cases, javascript_results, strict=True):
-        if expected is None:
+        if expected is None:  # JavaScript does not compile the pattern.
             continue
         try:
             pattern = TextPattern(case["pattern"], case["flags"])

@@ -19,7 +19,7 @@ _CASES: Final = 300
 
 
 def curve(x: list[float], y: list[float], degree: int | None) -> tuple[list[float], list[float]]:
-    """Return the positions and the values of our curve through points."""
+    """Return the positions and the values of this project's curve through points: a line, or a polynomial of a degree."""
     options: dict[str, Any] = {"xFieldName": "x", "yFieldName": "y", "predictionCount": 7}
     options |= {} if degree is None else {"modelType": "polynomial", "degree": degree}
     frame = DataFrame.of([Column("x", CellType.NUMBER, x), Column("y", CellType.NUMBER, y)], "A")

@@ -23,12 +23,13 @@ pytestmark = pytest.mark.oracles
 _FOLDER: Final = Path(__file__).parent
 _CASES: Final = 3_000
 _CASE_SOURCES: Final = {"usual": Cases(1), "unusual": UnusualCases(2)}
+#: Values that JSON cannot represent, by the names that the script writes.
 _SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Any, Any]]:
-    """Return random cases, each with its source, with the results of Grafana's library."""
+    """Return the name of the source of each random case, the case, and the result of Grafana's library."""
     cases = [(name, source.case()) for name, source in _CASE_SOURCES.items() for _ in range(_CASES)]
     path = tmp_path_factory.mktemp("cases") / "cases.json"
     path.write_text(json.dumps([case for _, case in cases]))
@@ -80,6 +81,7 @@ def comparable_cell(cell: Any) -> Any:
 
 
 def read_cell(value: Any) -> Any:
+    """Return a JSON value with the special values that it contains."""
     if isinstance(value, dict):
         return _SPECIAL[value["special"]] if "special" in value else {name: read_cell(item) for name, item in value.items()}
     return [read_cell(item) for item in value] if isinstance(value, list) else value
@@ -104,6 +106,7 @@ def difference(own_frames: list[Any], grafana: list[Any]) -> str:
             values = read_cell(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
             expected = {"labels": None, **expected, "values": values}
             for key in ("name", "displayName", "type", "labels", "config", "values"):
+                # Display names of columns without a name are compared in ``test_panels_agree.py``.
                 if key == "displayName" and not field.get("name"):
                     continue
                 if not are_same(field.get(key), expected.get(key)):
@@ -128,5 +131,5 @@ def test_results_are_those_of_grafana(results: list[tuple[str, Any, Any]], sourc
             difference_text = error.message
         if difference_text:
             differing.append(f"{difference_text}\n  {json.dumps(case)}")
-    assert compared > 20
+    assert compared > 20  # Enough cases of 3,000 end with each transformation.
     assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:3]])

@@ -23,9 +23,10 @@ pytestmark = pytest.mark.oracles
 
 _FOLDER: Final = Path(__file__).parent
 _NOW: Final = datetime.fromtimestamp(NOW / 1000, UTC)
+#: Values that JSON cannot represent, by the names that the script writes.
 _SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _TRANSPARENT: Final = ("transparent", "rgba(0,0,0,0)", "#00000000")
-#: Shades differ by one because colours are rounded at other steps.
+#: The largest difference of a channel, from 0 to 255. Channels may differ because colours are rounded at other steps.
 _MAX_COLOUR_DIFFERENCE: Final = 2
 
 
@@ -38,6 +39,7 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
 
 
 def read_cell(value: Any) -> Any:
+    """Return a JSON value with the special values that it contains, and with integers as floats, as in JavaScript."""
     if isinstance(value, dict) and "special" in value:
         return _SPECIAL[value["special"]]
     if isinstance(value, list):
@@ -46,7 +48,7 @@ def read_cell(value: Any) -> Any:
 
 
 def check(cases: list[Any], differing: list[str]) -> None:
-    """Fail if there is a difference."""
+    """Fail with the first differences if a case differs."""
     assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])
 
 
@@ -94,6 +96,7 @@ def are_near_colours(own: str, grafana: str) -> bool:
 
 def test_columns_are_reduced_as_in_grafana(tmp_path: Path) -> None:
     """Each calculation agrees on numbers, texts and booleans, with nulls, NaN and infinities, and without values."""
+    # The excluded names are aliases, which only old dashboards have.
     source, names = RandomValues(3), [name for name in CALCULATIONS if name not in ("current", "avg", "total")]
     cases = [source.reduce(names) for _ in range(1_000)]
     differing = []

@@ -12,7 +12,7 @@ class UnusualCases(Cases):
     def frame(self) -> dict[str, Any]:
         """Return a frame, whose columns may lack values, and may have an unknown type or no labels."""
         frame = super().frame()
-        # Calculations of Grafana append texts to numbers if the cells of columns with equal names are mixed.
+        # Of columns with equal names, only those of the last type are kept: Grafana would append texts to numbers of mixed cells.
         types = {field["name"]: field["type"] for field in frame["fields"]}
         frame["fields"] = [field for field in frame["fields"] if field["type"] == types[field["name"]]]
         for field in frame["fields"]:

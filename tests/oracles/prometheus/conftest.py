@@ -67,6 +67,7 @@ async def _reader(database: Database) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def oracle(database: Database, database_url: str, tmp_path: Path) -> AsyncIterator[QueriedPrometheus]:
+    """Yield a Prometheus and a gateway once both jobs have been scraped, with the last minute as the time range."""
     settings = load(
         http_port=0,
         data_dir=tmp_path,
@@ -109,6 +110,7 @@ async def oracle(database: Database, database_url: str, tmp_path: Path) -> Async
         queried = QueriedPrometheus(session, address, server.url, end - 60, end)
 
         async def is_scraped() -> bool:
+            """Return whether both jobs have at least three samples, which ``rate`` and the comparison of series need."""
             queried.end = int(time.time())
             reply = await queried.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=queried.end)
             return len(reply["result"]) == 2

@@ -9,20 +9,24 @@ pytestmark = pytest.mark.oracles
 
 PROMETHEUS = {"type": "prometheus", "uid": "prom"}
 STORE = {"type": "grafana-postgresql-datasource", "uid": "store"}
+#: The rows of the table ``weight`` in the database.
 WEIGHTS = {"gateway": 3.0, "prometheus": 0.5}
 WEIGHTED_SUM = """
     SELECT A.job, max(A.__value__) * W.weight AS weighted FROM A JOIN W ON A.job = W.job GROUP BY A.job, W.weight ORDER BY A.job
 """
+#: Labels of a series, sorted by name.
 Labels = tuple[tuple[str, str], ...]
 
 GATEWAY: Labels = (("job", "gateway"),)
 
 
 def query(ref_id: str, expr: str, **fields: Any) -> dict[str, Any]:
+    """Return a query with a step of one second, as the range queries of Prometheus in these tests."""
     return {"refId": ref_id, "datasource": PROMETHEUS, "expr": expr, "interval": "1s", **fields}
 
 
 def labels(pairs: dict[str, str] | None) -> Labels:
+    """Return the labels of a series as a key."""
     return tuple(sorted((pairs or {}).items()))
 
 
@@ -44,6 +48,7 @@ def prometheus_series(data: Any) -> dict[Labels, list[tuple[int, float]]]:
     }
 
 
+#: Expressions of range queries by refId: gauges, an aggregation, a rate, and a number without an exact decimal notation.
 RANGES = {
     "A": "up",
     "B": "sum by (job) (scrape_samples_scraped)",
@@ -81,6 +86,7 @@ async def test_an_instant_query_has_the_same_numbers(oracle: QueriedPrometheus) 
 async def test_one_request_mixes_sources_and_expressions(oracle: QueriedPrometheus) -> None:
     """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold in one request compute the expected numbers."""
     samples = "sum by (job) (scrape_samples_scraped)"
+    # A constant 10 with the label of one of the two jobs, so that ``$A + $T`` has only this job.
     pulse = {
         "refId": "T",
         "hide": True,

@@ -29,13 +29,14 @@ def install_packages(source: Path) -> Path:
 
 def run(folder: Path, script: Path, *arguments: str) -> str:
     """Run a script with the packages of ``folder`` and return its output. It may load the scripts next to it."""
-    # Node looks for packages next to the script.
+    # Node looks for packages next to the script, so the script and those that it may load are copied to the packages.
     for source in script.parent.glob(f"*{script.suffix}"):
         shutil.copy(source, folder)
     return subprocess.run(["node", folder / script.name, *arguments], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def _install(source: Path, folder: Path) -> Path:
+    """Install the packages of ``source`` in a new folder, and return the folder. Raises PackageMissing."""
     folder.mkdir()
     for name in _FILES:
         shutil.copy(source / name, folder)

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.oracles
 _FOLDER: Final = Path(__file__).parent
 _NEWER_VERSION: Final = "asyncapi-latest-version"
 """The advice to use AsyncAPI 3.1, which fewer tools read than 3.0."""
+#: The severity of errors in the parser's reports.
+_ERROR: Final = 0
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +61,12 @@ def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None
 )
 def test_the_parser_finds_faults(packages: Path, tmp_path: Path, path: str, value: Any) -> None:
     """A message of another channel, an unknown member of a binding and an invalid schema are errors."""
+    # A copy, which can be changed.
     description = json.loads(json.dumps(document(version="1.0.0")))
     *parents, name = path.split(".")
     node = description
     for parent in parents:
         node = node[int(parent) if parent.isdigit() else parent]
     node[name] = value
-    assert [report for report in parse(packages, tmp_path, description)["reports"] if report["severity"] == 0]
+    errors = [report for report in parse(packages, tmp_path, description)["reports"] if report["severity"] == _ERROR]
+    assert errors

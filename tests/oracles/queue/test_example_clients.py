@@ -23,6 +23,7 @@ _EXAMPLES: Final = Path(__file__).parents[3] / "examples/queue"
 
 
 async def make_repository(shared_stack: Stack, user: Client, name: str) -> None:
+    """Create a repository with a dashboard, both with the given name."""
     dashboard_files.write(shared_stack.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
     await user.create_repository(name, name)
 
@@ -45,6 +46,7 @@ async def test_the_javascript_example_prints_the_pending_job(shared_stack: Stack
 async def test_the_javascript_example_fails_without_the_exchange(shared_stack: Stack) -> None:
     """examples/queue/submit.mjs ends with an error at a broker to which Dashwright is not connected."""
     packages = await asyncio.to_thread(node_packages.install_packages, _EXAMPLES)
+    # The URL without the path has the default virtual host, in which no service has declared the exchange.
     with pytest.raises(subprocess.CalledProcessError) as failed:
         await asyncio.to_thread(
             node_packages.run, packages, _EXAMPLES / "submit.mjs", shared_stack.amqp_url.rpartition("/")[0], "javascript"
