@@ -25,7 +25,8 @@ def differences(request: Json, outcomes: Mapping[str, Outcome | Refused], status
     failed = [ref_id for ref_id, result in results.items() if "error" in result]
     if status != (400 if failed else 200) or ("message" in response) != bool(failed):
         yield f"HTTP {status}, message {response.get('message')}, and errors in {failed}"
-    read_ref_ids = _running_expressions(request)
+    # The error of unreadable frames is only in a response if an expression reads the frames.
+    read_ref_ids = _read_ref_ids(request)
     for ref_id, query in visible.items():
         result = results[ref_id]
         if "type" in query:
@@ -35,8 +36,8 @@ def differences(request: Json, outcomes: Mapping[str, Outcome | Refused], status
         yield from (f"{ref_id}: {difference}" for difference in lines)
 
 
-def _running_expressions(request: Json) -> set[str]:
-    """Return the refIds of expressions that run: visible ones, and those that they read_ref_ids, directly or through others."""
+def _read_ref_ids(request: Json) -> set[str]:
+    """Return the refIds that visible expressions read, directly or through other expressions."""
     expressions = {query["refId"]: parse_expression(query, request) for query in request["queries"] if "type" in query}
     waiting = [query["refId"] for query in request["queries"] if not query.get("hide")]
     ref_ids: set[str] = set()
@@ -65,6 +66,7 @@ def _query_differences(query: Json, outcome: Outcome | Refused | None, result: J
 
 
 def _frames_equal(actual: Frame, expected: Frame) -> bool:
+    """Return whether two frames are equal, apart from rounding of numbers."""
     field_pairs = list(zip(actual.fields, expected.fields, strict=False))
     have_equal_fields = all((a.name, a.type, a.labels, a.config) == (b.name, b.type, b.labels, b.config) for a, b in field_pairs)
     have_equal_cells = all(
@@ -80,6 +82,7 @@ def _frames_equal(actual: Frame, expected: Frame) -> bool:
 
 
 def _error_differences(expected: Refused, result: Json) -> Iterator[str]:
+    """Yield the difference of a result from an expected error. Only the kind of the error, ``[sse.kind]``, is compared."""
     kind = re.match(r"\[sse\.(\w+)\] ", result.get("error", ""))
     if result["status"] != 400 or "error" not in result or result.get("errorSource") != "plugin":
         yield f"status {result['status']}, {result.get('error')}; expected the error {expected.kind}: {expected}"
@@ -88,6 +91,7 @@ def _error_differences(expected: Refused, result: Json) -> Iterator[str]:
 
 
 def _expression_differences(ref_id: str, outcome: Outcome | Refused, result: Json, *, classic: bool) -> Iterator[str]:
+    """Yield differences of the error, or of the items, warnings and matches of an expression."""
     if isinstance(outcome, Refused):
         yield from _error_differences(outcome, result)
         if result["frames"]:
@@ -120,6 +124,7 @@ def _warning_differences(warnings: Sequence[str], result: Json) -> Iterator[str]
 def _item_differences(ref_id: str, item: Item, frame: Json, *, classic: bool) -> Iterator[str]:
     """Yield differences of an item's names, labels, types, times and values."""
     schema, expected_schema = frame["schema"], _expected_schema(ref_id, item, classic=classic)
+    # The representation of a field is not part of its value. Notices and matches are compared separately.
     fields = [{key: value for key, value in field.items() if key != "typeInfo"} for field in schema["fields"]]
     meta = {key: value for key, value in (schema.get("meta") or {}).items() if key not in {"notices", "custom"}}
     if (schema.get("name", ""), schema["refId"], meta, fields) != expected_schema:
@@ -141,6 +146,7 @@ def _item_differences(ref_id: str, item: Item, frame: Json, *, classic: bool) ->
 
 
 def _expected_schema(ref_id: str, item: Item, *, classic: bool) -> tuple[str, str, Json, Json]:
+    """Return the name, the refId, the meta and the fields of the frame of an item."""
     if isinstance(item, NoData):
         return "no data", ref_id, {}, []
     value = {**({} if classic else {"name": ref_id}), "type": "number", **({"labels": dict(item.labels)} if item.labels else {})}
@@ -150,6 +156,7 @@ def _expected_schema(ref_id: str, item: Item, *, classic: bool) -> tuple[str, st
 
 
 def _match_differences(outcome: Outcome, actual: Json) -> Iterator[str]:
+    """Yield the difference of the matches of classic conditions, if any."""
     match_pairs = zip(actual, outcome.matches, strict=False)
     if len(actual) != len(outcome.matches) or not all(_matches_equal(match, *parts) for match, parts in match_pairs):
         yield f"matches {actual}; expected {outcome.matches}"
@@ -158,7 +165,7 @@ def _match_differences(outcome: Outcome, actual: Json) -> Iterator[str]:
 def _matches_equal(actual: Json, value: Value, metric: str, labels: Labels | None) -> bool:
     """Return whether a match has this value, metric and labels.
 
-    The value of a match is text: the shortest decimal without exponent that is read_ref_ids as the same number, or empty for null.
+    The value of a match is text: the shortest decimal without exponent that is read as the same number, or empty for null.
     """
     text = actual["value"]
     if (actual["metric"], actual["labels"]) != (metric, labels and dict(labels)):
@@ -169,6 +176,7 @@ def _matches_equal(actual: Json, value: Value, metric: str, labels: Labels | Non
 
 
 def decimal(number: float) -> str:
+    """Return the shortest decimal without exponent that is read as the same number."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):

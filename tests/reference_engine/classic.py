@@ -16,6 +16,7 @@ REDUCERS = [
 ]
 _SINGLE_BOUND = ["gt", "lt", "eq", "ne", "gte", "lte"]
 
+#: The value, the metric and the labels of an item for which a condition holds.
 Match = tuple[Value, str, Labels | None]
 
 
@@ -23,6 +24,7 @@ Match = tuple[Value, str, Labels | None]
 class Condition:
     """A condition of classic conditions. Only known reducers and evaluators are valid. A range has exactly two bounds."""
 
+    #: ``and``, ``or`` or ``logic-or``: how the condition is combined with those before it.
     operator: str
     ref_id: str
     reducer: str
@@ -59,7 +61,7 @@ def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Ou
     """
     fires, no_data, matches = _evaluate_condition(conditions[0], inputs[conditions[0].ref_id])
     for condition in conditions[1:]:
-        if condition.operator == "logic-or" and fires:
+        if condition.operator == "logic-or" and fires:  # The remaining conditions are not evaluated.
             break
         condition_fires, condition_has_no_data, condition_matches = _evaluate_condition(condition, inputs[condition.ref_id])
         matches += condition_matches

@@ -25,11 +25,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Frame:
+    """A decoded frame. All fields have the same number of cells."""
+
     name: str
     meta: Mapping[str, Json]
     fields: list[Field]
 
     def of_type(self, *types: str) -> list[Field]:
+        """Return the fields of these types."""
         return [field for field in self.fields if field.type in types]
 
     @property
@@ -47,6 +50,7 @@ def decode_frame(frame: Json) -> Frame:
     schema, data = frame["schema"], frame["data"]
     fields = []
     for index, (field, values) in enumerate(zip(schema["fields"], data["values"], strict=True)):
+        # Both members are optional lists with an item for each field.
         entities, nanos = ((data.get(member) or {index: None})[index] for member in ("entities", "nanos"))
         cells: list[Any] = list(values)
         if field["type"] == "time":
@@ -68,7 +72,7 @@ def items_of(frames: list[Frame]) -> Items:
         return [NoData()]
     if all(_is_vector(frame) for frame in frames):
         return [Number(field.cells[0], field.labels, field.name) for frame in frames for field in frame.of_type("number")]
-    if len(frames) == 1 and len(frames[0].of_type("number")) == 1 and len(frames[0].of_type("number", "string")) == len(frames[0].fields):
+    if len(frames) == 1 and _is_table_of_numbers(frames[0]):
         return _untyped_numbers(frames[0])
     for frame in frames:
         if not frame.of_type("time") or not frame.of_type("number"):
@@ -78,7 +82,13 @@ def items_of(frames: list[Frame]) -> Items:
     return _untyped_series(frames)
 
 
+def _is_table_of_numbers(frame: Frame) -> bool:
+    """Return whether a frame has one number field, and only texts in addition."""
+    return len(frame.of_type("number")) == 1 and len(frame.of_type("number", "string")) == len(frame.fields)
+
+
 def _is_vector(frame: Frame) -> bool:
+    """Return whether a frame is an element of a vector of Prometheus: a time and a number in one row."""
     custom = frame.meta.get("custom") or {}
     return custom.get("resultType") == "vector" and len(frame.fields) == 2 and frame.rows == 1
 
@@ -137,6 +147,7 @@ def _declared_items(frames: list[Frame]) -> Items:
 
 
 def _declared_series(frames: list[Frame]) -> Items:
+    """Return a series for each field of numbers or booleans."""
     return [
         Series(_points(frame, field.cells), field.labels, field.name) for frame in frames for field in frame.of_type("number", "boolean")
     ]
@@ -176,6 +187,7 @@ def _long_numbers(frames: list[Frame]) -> Items:
     ]
 
 
+#: Functions that return the items of frames, by the declared type of the first frame. A wide or long type has one frame only.
 _READERS: Final[Mapping[str, Callable[[list[Frame]], Items]]] = {
     "timeseries-wide": lambda frames: _declared_series(frames[:1]),
     "timeseries-multi": _declared_series,

@@ -8,6 +8,8 @@ from tests.reference_engine.values import Value
 
 
 def _keep_nan(function: Callable[[float], float]) -> Callable[[Value], Value]:
+    """Return a function of values that returns NaN for null and NaN."""
+
     def keep_nan(value: Value) -> Value:
         return math.nan if value is None or math.isnan(value) else function(value)
 
@@ -29,8 +31,9 @@ def _rounding(direction: Callable[[float], float]) -> Callable[[float], float]:
 def _half_away_from_zero(number: float) -> float:
     """Return the nearest whole number. Halves are rounded away from 0."""
     size = abs(number)
-    below = math.floor(size)
-    return math.copysign(below + (size - below >= 0.5), number)
+    whole = math.floor(size)
+    rounded_size = whole + 1 if size - whole >= 0.5 else whole
+    return math.copysign(rounded_size, number)
 
 
 def _is_nan(value: Value) -> Value:

@@ -53,7 +53,7 @@ class Graph:
             return refused
 
     def _input_fault(self, ref_id: str, name: str) -> Refused | None:
-        """Return the error if an input is unsuitable. An input that could not be parsed is suitable: it is an input that failed."""
+        """Return the error if an input is unsuitable, else None. An input that could not be parsed is not unsuitable, but has failed."""
         if name not in self.expressions and name not in self.queries:
             return Refused("dependencyNotFound", "unable to find dependent node")
         if name == ref_id:
@@ -89,6 +89,7 @@ def inputs_of(expression: Parsed) -> list[str]:
 
 
 def evaluate(expression: Parsed, inputs: Mapping[str, Items]) -> Outcome:
+    """Evaluate an expression over the items of its inputs, by refId. Raises Refused if the evaluation fails."""
     match expression:
         case list():
             return classic.evaluate(expression, inputs)

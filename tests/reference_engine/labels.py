@@ -1,6 +1,12 @@
 """Labels: their text, their comparison and their fingerprints."""
 
+from typing import Final
+
 from tests.reference_engine.values import Labels
+
+# The parameters of FNV with 64 bits.
+_FNV_OFFSET: Final = 14695981039346656037
+_FNV_PRIME: Final = 1099511628211
 
 
 def labels_text(labels: Labels) -> str:
@@ -15,8 +21,8 @@ def contains(larger: Labels, smaller: Labels) -> bool:
 
 def fingerprint(labels: Labels) -> int:
     """Return the FNV-1 hash of 64 bits (multiply, then xor) over key, 0xFF, value, 0xFF of the labels, sorted by key."""
-    hash_value = 14695981039346656037
+    hash_value = _FNV_OFFSET
     for key, value in sorted(labels.items()):
         for byte in key.encode() + b"\xff" + value.encode() + b"\xff":
-            hash_value = hash_value * 1099511628211 % 2**64 ^ byte
+            hash_value = hash_value * _FNV_PRIME % 2**64 ^ byte
     return hash_value

@@ -16,6 +16,8 @@ _MAX_LISTED_ITEMS = 5
 
 @dataclass(frozen=True)
 class _DroppedItems:
+    """The labels of the items of both sides of an operation that have no partner."""
+
     operation: Binary
     left: list[Labels]
     right: list[Labels]
@@ -29,6 +31,7 @@ def evaluate(tree: Tree, inputs: Mapping[str, Items]) -> Outcome:
 
 
 def _evaluate_tree(tree: Tree, inputs: Mapping[str, Items], dropped: list[_DroppedItems]) -> Items:
+    """Return the items of a tree, and append the items that its operations drop to ``dropped``."""
     match tree:
         case Literal(value=value):
             return [Scalar(value)]
@@ -86,11 +89,13 @@ def _warning(dropped: list[_DroppedItems]) -> str:
 
 
 def _dropped_text(dropped: _DroppedItems) -> str:
+    """Return the part of the warning on one operation."""
     sides = (dropped.operation.left, dropped.left), (dropped.operation.right, dropped.right)
     lists = " ".join(f"({tree_text(operand)}: {_first_labels(labels)})" for operand, labels in sides if labels)
     return f'["{tree_text(dropped.operation)}": {lists}]'
 
 
 def _first_labels(labels: list[Labels]) -> str:
+    """Return the first label sets as text, and the number of the remaining ones."""
     remainder = [f"...{len(labels) - _MAX_LISTED_ITEMS} more..."] if len(labels) > _MAX_LISTED_ITEMS else []
     return " ".join([*map(labels_text, labels[:_MAX_LISTED_ITEMS]), *remainder])

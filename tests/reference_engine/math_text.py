@@ -56,6 +56,9 @@ def _parse_error(text: str) -> Refused:
 
 @dataclass(frozen=True)
 class _Word:
+    """A word of an expression."""
+
+    #: ``number``, ``name``, ``reference``, ``symbol``, or ``end`` after the last word.
     kind: str
     text: str
 
@@ -76,6 +79,7 @@ def _words(text: str) -> Iterator[_Word]:
 
 
 def _word_at(text: str, position: int) -> tuple[_Word, int]:
+    """Return the word at a position, and its length in the text."""
     if text[position] == "$":
         return _reference_at(text, position)
     if text[position].isdigit() or text[position] == ".":
@@ -92,7 +96,10 @@ def _word_at(text: str, position: int) -> tuple[_Word, int]:
 
 
 def _reference_at(text: str, position: int) -> tuple[_Word, int]:
-    """Read ``$`` with letters, digits and ``_`` of any script, or ``${…}`` with any text except braces, where spaces count."""
+    """Return a reference and its length in the text.
+
+    It is ``$`` with letters, digits and ``_`` of any script, or ``${…}`` with any text except braces, where spaces count.
+    """
     if text.startswith("${", position):
         inside = re.compile(r"[^{}]*").match(text, position + 2)
         assert inside
@@ -120,13 +127,14 @@ def parse_number(text: str) -> float:
 
 
 class _Parser:
-    """A parser of a whole text to its tree. Calls are checked."""
+    """A parser of a whole text to its tree, by recursive descent. The functions of calls and their arguments are checked."""
 
     def __init__(self, text: str) -> None:
         self._words = [*_words(text), _END]
         self._position = 0
 
     def read(self) -> Tree:
+        """Return the tree of the text. Raises Refused if the text is invalid."""
         tree = self._operation(0)
         if self._next is not _END:
             raise _parse_error(f"unexpected {self._next.text} in root input")
@@ -137,12 +145,14 @@ class _Parser:
         return self._words[self._position]
 
     def _accept(self, *symbols: str) -> str | None:
+        """Skip the next word if it is one of the symbols, and return it, else None."""
         if self._next.kind != "symbol" or self._next.text not in symbols:
             return None
         self._position += 1
         return self._words[self._position - 1].text
 
     def _operation(self, level: int) -> Tree:
+        """Return an operation whose operator has at least the precedence ``level``, or an operand."""
         if level == len(PRECEDENCE):
             return self._operand()
         tree = self._operation(level + 1)
@@ -151,6 +161,7 @@ class _Parser:
         return tree
 
     def _operand(self) -> Tree:
+        """Return an operand: a number, a reference, a call, or an operation in parentheses, after any number of signs."""
         if sign := self._accept("!", "-"):
             return Sign(sign, self._operand())
         if self._accept("("):
@@ -180,12 +191,14 @@ class _Parser:
             arguments.append(self._operation(0))
             if self._accept(",") and self._next.text == ")":
                 raise _parse_error("an argument is missing")
-        if len(arguments) != (name in FUNCTIONS):
+        expected_count = 1 if name in FUNCTIONS else 0
+        if len(arguments) != expected_count:
             raise _parse_error(f"too few or too many arguments for {name}")
         return Call(name, tuple(arguments))
 
 
 def parse_math(text: str) -> Tree:
+    """Return the tree of an expression. Raises Refused if the expression is invalid."""
     return _Parser(text).read()
 
 
@@ -217,6 +230,7 @@ def tree_text(tree: Tree) -> str:
         case Sign(symbol=symbol, operand=operand):
             return symbol + (f"({tree_text(operand)})" if isinstance(operand, Binary) else tree_text(operand))
         case Binary(symbol=symbol, left=left, right=right):
+            # Operators are left-associative, so only the left side may have the same precedence without parentheses.
             sides = [
                 f"({tree_text(side)})" if isinstance(side, Binary) and required > _precedence(side) else tree_text(side)
                 for side, required in ((left, _precedence(tree)), (right, _precedence(tree) + 1))
@@ -225,4 +239,5 @@ def tree_text(tree: Tree) -> str:
 
 
 def _precedence(tree: Binary) -> int:
+    """Return the position of the operator in ``PRECEDENCE``."""
     return next(level for level, symbols in enumerate(PRECEDENCE) if tree.symbol in symbols)

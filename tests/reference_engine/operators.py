@@ -8,8 +8,8 @@ from tests.reference_engine.values import Value
 def apply_operator(symbol: str, left: Value, right: Value) -> Value:
     """Return the result of an operator on two values.
 
-    If a side is null, the result is null. Otherwise, the left side alone may decide ``||`` and ``&&``, for which NaN is not 0.
-    Otherwise, if a side is NaN, the result is NaN.
+    The first of these rules that applies decides. If a side is null, the result is null. A left side that is not 0, such as NaN,
+    decides ``||``, and a left side of 0 decides ``&&``. If a side is NaN, the result is NaN.
     """
     if left is None or right is None:
         return None

@@ -14,17 +14,19 @@ Frames = list[Json]
 EPOCH: Final = 1_600_000_000_000
 """Start of the time range of a request, in milliseconds."""
 
-# 8e307: a sum of a few such values overflows.
+# Frequent and special values, and quarters, which floating-point numbers represent exactly. A sum of a few values of 8e307 overflows.
 _VALUES: Final = st.one_of(
     st.sampled_from([1.0, 0.0, 2.0, -1.0, None, nan, inf, -inf, 0.5, 3.0, -2.5, 100.0, 8e307]),
     st.integers(-40, 40).map(lambda quarters: quarters / 4),
 )
 _NAMES: Final = st.sampled_from(["", "v", "w", "cpu load"])
+# Times in nanoseconds, in steps of half a second from one second before the range. Some have nanoseconds.
 _INSTANTS: Final = st.builds(
     lambda half_seconds, nanos: EPOCH * 10**6 + half_seconds * 500_000_000 + nanos,
     st.integers(-2, 14),
     st.sampled_from([0, 0, 0, 0, 1, 999_999, 1_000_000]),
 )
+# One to six times with equal distances of whole seconds.
 _EVEN_AXES: Final = st.builds(
     lambda start, step, count: [EPOCH * 10**6 + (start + step * number) * 10**9 for number in range(count)],
     st.integers(0, 2),
@@ -33,6 +35,7 @@ _EVEN_AXES: Final = st.builds(
 )
 _AXES: Final = st.one_of(_EVEN_AXES, st.lists(_INSTANTS, max_size=7))
 
+#: The times of a series in nanoseconds.
 Axis = list[int]
 
 
@@ -48,7 +51,9 @@ def _labels(min_size: int) -> st.SearchStrategy[dict[str, str]]:
     return st.dictionaries(st.sampled_from(["a", "b", "A"]), st.sampled_from(["x", "y", "X", ""]), min_size=min_size, max_size=3)
 
 
+#: Label sets, which may be empty.
 LABELS: Final = _labels(0)
+# Label sets of which some contain others, so that unions pair them.
 _RELATED_LABELS: Final = st.lists(
     st.sampled_from([{"a": "x"}, {"a": "y"}, {"a": "x", "b": "x"}, {"a": "y", "b": "x"}, {"b": "x"}]), min_size=2, max_size=5
 )
@@ -60,6 +65,7 @@ POOLS: Final = st.builds(
 
 
 def time_column(axis: Axis) -> Json:
+    """Return a column of times: milliseconds, and the nanoseconds that they lack."""
     nanos = [time % 10**6 for time in axis]
     return {"name": "t", "type": "time"}, [time // 10**6 for time in axis], None, nanos if any(nanos) else None
 
@@ -75,6 +81,7 @@ def number_column(values: Sequence[Value], labels: dict[str, str] | None, name: 
 
 
 def text_column(texts: Sequence[str | None], name: str) -> Json:
+    """Return a column of texts."""
     return {"name": name, "type": "string"}, list(texts), None, None
 
 
@@ -87,11 +94,13 @@ def frame(columns: Sequence[Json], name: str = "", meta: Json = None) -> Json:
 
 
 def declared_meta(declared_type: str) -> Json:
+    """Return the meta of a frame that declares its type."""
     return {"type": declared_type, "typeVersion": [0, 1]}
 
 
 @st.composite
 def _column(draw: st.DrawFn, pool: Pool, row_count: int) -> Json:
+    """Draw a column of numbers with labels of the pool. One in ten has a display name."""
     config = {"config": {"displayName": "shown"}} if draw(st.integers(0, 9)) == 9 else {}
     values = draw(st.lists(_VALUES, min_size=row_count, max_size=row_count))
     return number_column(values, draw(st.sampled_from(pool.labels)), draw(_NAMES), **config)
@@ -118,6 +127,7 @@ def _wide_frame(draw: st.DrawFn, pool: Pool, declared_type: str = "") -> Frames:
 
 @st.composite
 def _text_columns(draw: st.DrawFn, row_count: int) -> list[Json]:
+    """Draw up to two columns of texts, which become labels."""
     names = draw(st.lists(st.sampled_from(["a", "b", "A"]), max_size=2, unique=True))
     texts = st.lists(st.sampled_from(["x", "y", "X", "", None]), min_size=row_count, max_size=row_count)
     return [text_column(draw(texts), name) for name in names]
@@ -125,6 +135,7 @@ def _text_columns(draw: st.DrawFn, row_count: int) -> list[Json]:
 
 @st.composite
 def _long_frame(draw: st.DrawFn, pool: Pool) -> Frames:
+    """Draw a frame of declared type whose texts in each row are the labels of its series."""
     axis = draw(st.sampled_from(pool.axes))
     names = draw(st.lists(st.sampled_from(["v", "w"]), min_size=1, max_size=2, unique=True))
     values = st.lists(_VALUES, min_size=len(axis), max_size=len(axis))
@@ -148,17 +159,20 @@ def _table_frame(draw: st.DrawFn, _pool: Pool, declared_type: str = "") -> Frame
 
 @st.composite
 def _single_number_frames(draw: st.DrawFn, pool: Pool, declared_type: str) -> Frames:
+    """Draw a frame for each number, which may have no row."""
     return [frame([draw(_column(pool, draw(st.integers(0, 1))))], "", declared_meta(declared_type)) for _ in range(draw(st.integers(1, 4)))]
 
 
 @st.composite
 def _wide_number_frame(draw: st.DrawFn, pool: Pool) -> Frames:
+    """Draw one frame with several numbers in a row, or without a row."""
     row_count = draw(st.integers(0, 1))
     return [frame([draw(_column(pool, row_count)) for _ in range(draw(st.integers(1, 4)))], "", declared_meta("numeric-wide"))]
 
 
 @st.composite
 def _vector_frames(draw: st.DrawFn, pool: Pool) -> Frames:
+    """Draw frames as Prometheus returns them for an instant query: a time and a number each."""
     meta = {"typeVersion": [0, 0], "custom": {"resultType": "vector"}}
     return [frame([time_column([draw(_INSTANTS)]), draw(_column(pool, 1))], "", meta) for _ in range(draw(st.integers(1, 3)))]
 
@@ -173,6 +187,7 @@ def _frames_without_values(draw: st.DrawFn, pool: Pool) -> Frames:
 
 
 _EMPTY: Final[list[Frames]] = [[], [frame([])], [frame([], "", declared_meta("timeseries-multi"))]]
+# A text in frames of series, several rows in a frame of one number, and a declared type without numbers.
 _UNREADABLE: Final[list[Frames]] = [
     [frame([time_column([EPOCH * 10**6]), number_column([1.0], None), text_column(["x"], "a")])],
     [frame([number_column([1.0, 2.0], None)], "", declared_meta("numeric-multi"))],

@@ -20,6 +20,7 @@ Tokens = list[str]
 
 EXPRESSION_TYPES: Final = ["math", "reduce", "resample", "threshold", "classic_conditions"]
 
+# The refIds of queries and expressions, and one that no request has.
 _QUERIES: Final = ["A", "A b", "x-1.y"]
 _EXPRESSIONS: Final = ["B", "C", "D", "E 2", "F_f", "Ω"]
 _MISSING_REF_ID: Final = "Z"
@@ -28,6 +29,7 @@ _MAX_ITEMS: Final = 48
 
 _TIME_RANGE: Final = {"from": str(EPOCH), "to": str(EPOCH + 10_000)}
 
+# Numbers as math reads them: hexadecimal after 0x, octal after 0, and decimal because of the digits 8 and 9.
 _NUMBERS: Final = ["1", "0", "2", "0.5", "3.", ".25", "1e1", "2.5e-1", "0x1F", "0X1e", "010", "089", "10", "0"]
 _FUNCTIONS: Final = ["abs", "is_null", "is_nan", "is_inf", "is_number", "round", "ceil", "floor", "log"]
 _CONSTANTS: Final = ["nan", "inf", "infn", "null"]
@@ -108,8 +110,12 @@ def _with_spaces(draw: st.DrawFn, tokens: Tokens) -> str:
     return space.join(tokens)
 
 
+# Each strategy of an expression draws its members, the type of its result, and the number of its items.
+
+
 @st.composite
 def math(draw: st.DrawFn, context: Context) -> Json:
+    """Draw an expression over one or two references, rarely an invalid one."""
     if happens(draw, 40):
         return {"expression": draw(st.sampled_from(_INVALID_MATH))}, "other", 1
     types = ["series", "number", "scalar"]
@@ -124,19 +130,23 @@ def math(draw: st.DrawFn, context: Context) -> Json:
     tokens = draw(
         st.one_of(_compound(leaf), st.recursive(leaf, _compound, max_leaves=6)) if len(names) == 1 else _joined_references(names, leaf)
     )
+    # A union has at most the product of the items of its sides.
     count = 1
     ref_ids = [token.strip("${}") for token in tokens if token.startswith("$")]
     for name in ref_ids:
         count *= context.sizes.get(name, 1)
     if count > _MAX_ITEMS:
+        # The expression is replaced by one over its first reference.
         tokens, ref_ids = ["-", *draw(_math_reference(ref_ids[0]))], ref_ids[:1]
     operand_types = {context.types.get(name, "other") for name in ref_ids} or {"scalar"}
+    # The first of these types that an operand has is the type of the result.
     type_ = next((type_ for type_ in ("other", "series", "number", "scalar") if type_ in operand_types), "other")
     return {"expression": _with_spaces(draw, tokens)}, type_, min(count, _MAX_ITEMS)
 
 
 @st.composite
 def reduce(draw: st.DrawFn, context: Context) -> Json:
+    """Draw a reduce expression in any mode; numbers are valid inputs, too."""
     name = _ref_id(draw, context, ["series", "number"])
     settings = draw(
         st.sampled_from(
@@ -150,11 +160,11 @@ def reduce(draw: st.DrawFn, context: Context) -> Json:
 
 @st.composite
 def resample(draw: st.DrawFn, context: Context) -> Json:
+    """Draw a resample expression, rarely with a window that is longer than the time range, or invalid."""
     name = _ref_id(draw, context, ["series"])
-    windows = ["1s", "2s", "500ms", "1.5s", "3s", "1s1ms", "700ms"]
-    window = (
-        draw(st.sampled_from(windows)) if not happens(draw, 15) else draw(st.sampled_from(["1h", "1d", "5", "0s", "-1s", "1d1h", "10s"]))
-    )
+    usual_windows = ["1s", "2s", "500ms", "1.5s", "3s", "1s1ms", "700ms"]
+    unusual_windows = ["1h", "1d", "5", "0s", "-1s", "1d1h", "10s"]
+    window = draw(st.sampled_from(unusual_windows if happens(draw, 15) else usual_windows))
     body: dict[str, Json] = {
         "expression": _reference(draw, name),
         "window": window,
@@ -168,6 +178,7 @@ def resample(draw: st.DrawFn, context: Context) -> Json:
 
 @st.composite
 def _time_ranges(draw: st.DrawFn) -> dict[str, str]:
+    """Draw a time range of up to 12 seconds in steps of half a second, rarely with a further millisecond."""
     start = draw(st.integers(-4, 10))
     return {
         "from": str(EPOCH + start * 500),
@@ -188,6 +199,7 @@ def _evaluators(draw: st.DrawFn, *, exact: bool) -> Json:
 
 @st.composite
 def threshold(draw: st.DrawFn, context: Context) -> Json:
+    """Draw a threshold expression, half of them with an evaluator for recovery, or with the items that have fired before."""
     name = _ref_id(draw, context, ["series", "number", "scalar"])
     condition = {"evaluator": draw(_evaluators(exact=False))}
     if draw(st.booleans()):
@@ -215,6 +227,7 @@ def _fingerprints(draw: st.DrawFn, pool: Pool) -> Json:
 
 @st.composite
 def classic_conditions(draw: st.DrawFn, context: Context) -> Json:
+    """Draw one to four conditions over queries, rarely with a reducer that classic conditions do not have."""
     conditions = [
         {
             "operator": {"type": draw(st.sampled_from(["and", "or", "logic-or"]))},
@@ -228,6 +241,7 @@ def classic_conditions(draw: st.DrawFn, context: Context) -> Json:
 
 
 def _query_ref_id(draw: st.DrawFn, context: Context) -> str:
+    """Draw the refId of a query, or rarely any refId, because only queries are valid inputs of classic conditions."""
     return draw(st.sampled_from([*context.all_ref_ids, _MISSING_REF_ID] if happens(draw, context.stray_one_in) else context.queries))
 
 
@@ -286,6 +300,7 @@ def special_values_request(texts: Iterable[str]) -> Json:
 
 def operator_pairs() -> Iterator[list[str]]:
     """Yield expressions with every pair of operators, so that precedence matters, and with signs and functions of their results."""
+    # A list for each first operator is one request.
     for first in _OPERATORS:
         yield [f"$A {first} ${{A b}} {second} {number}" for second in _OPERATORS for number in ("2", "$A")]
         yield [f"{name}($A {first} ${{A b}}) {first} {sign}$A" for name in _FUNCTIONS for sign in "-!"]

@@ -24,11 +24,12 @@ def evaluate(reduce: Reduce, items: Items) -> Outcome:
     """Reduce each series to a number with its labels. In the mode strict, numbers are unchanged, with a warning."""
     reduced_items = [reduced for item in items if (reduced := _reduce_item(reduce, item)) is not None]
     is_unneeded = not reduce.mode and any(isinstance(item, Number) for item in items)
-    text = f"Reduce operation is not needed. Input query or expression {reduce.expression} is already reduced data."
-    return Outcome(reduced_items, [text] if is_unneeded else [])
+    warning = f"Reduce operation is not needed. Input query or expression {reduce.expression} is already reduced data."
+    return Outcome(reduced_items, [warning] if is_unneeded else [])
 
 
 def _reduce_item(reduce: Reduce, item: Item) -> Item | None:
+    """Return the number of an item, or None if the mode drops it. Raises Refused for a scalar."""
     match item:
         case NoData():
             return item

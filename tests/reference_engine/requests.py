@@ -24,6 +24,7 @@ def outcomes_of(request: Json) -> dict[str, Outcome | Refused]:
 
 
 def _query_items(query: Json) -> Items | Refused:
+    """Return the items of a data source query, or the error if its frames cannot be read."""
     try:
         return items_of([decode_frame(frame) for frame in json.loads(query["rawFrameContent"] or "[]")])
     except Refused as refused:
@@ -31,6 +32,7 @@ def _query_items(query: Json) -> Items | Refused:
 
 
 def parse_expression(query: Json, request: Json) -> Parsed | Refused:
+    """Return the parsed expression, or the error if it is invalid. ``request`` has the time range."""
     try:
         return _parse_expression(query, request)
     except Refused as refused:
@@ -79,6 +81,7 @@ def parse_reference(text: str) -> str:
 
 
 def _evaluator(evaluator: Json) -> threshold.Evaluator:
+    """Return the evaluator of a condition. Raises Refused without enough bounds."""
     return threshold.Evaluator(evaluator["type"], evaluator["params"])
 
 

@@ -20,11 +20,15 @@ class Resample:
 
 
 def evaluate(resample: Resample, items: Items) -> Outcome:
+    """Resample each series. Raises Refused for other items, except no data."""
     return Outcome([_resample_item(resample, item) for item in items])
 
 
 def _resample_item(resample: Resample, item: Item) -> Item:
-    """Return the item with a point at the end of each window. No data remains no data. The time range must contain a whole window."""
+    """Return the item with a point at the end of each window. No data remains no data.
+
+    Raises Refused for an item that is not a series, and for a time range that is shorter than a window.
+    """
     if isinstance(item, NoData):
         return item
     if not isinstance(item, Series):
@@ -42,12 +46,12 @@ def _value_at(resample: Resample, points: list[Point], end: int) -> Value:
     The value of a single point is unchanged (its count is 1), and several points are reduced. Without points, the upsampler decides.
     """
     start = -math.inf if end == resample.start else end - resample.window
-    values_in_interval = [value for time, value in points if start < time <= end]
-    if not values_in_interval:
+    values_in_window = [value for time, value in points if start < time <= end]
+    if not values_in_window:
         return _fill_window(resample.upsampler, points, end)
-    if len(values_in_interval) == 1 and resample.downsampler != "count":
-        return values_in_interval[0]
-    return reduce_strictly(resample.downsampler, values_in_interval)
+    if len(values_in_window) == 1 and resample.downsampler != "count":
+        return values_in_window[0]
+    return reduce_strictly(resample.downsampler, values_in_window)
 
 
 def _fill_window(upsampler: str, points: list[Point], end: int) -> Value:

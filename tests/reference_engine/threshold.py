@@ -20,6 +20,7 @@ class Evaluator:
             raise Refused("parseError", "incorrect number of arguments for threshold function")
 
     def holds(self, value: float) -> bool:
+        """Return whether the evaluator holds for a value."""
         return holds(self.name, value, self.bounds)
 
 
@@ -40,6 +41,7 @@ class Threshold:
 def evaluate(threshold: Threshold, items: Items) -> Outcome:
     """Replace every value by 1 if the evaluator holds, else by 0. Items that were firing are after the others."""
     firing = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
+    # Compared by identity, because equal items may occur several times.
     others = [item for item in items if not any(item is firing_item for firing_item in firing)]
     return Outcome(
         [_compare_item(threshold, item, was_firing=False) for item in others]
@@ -53,6 +55,8 @@ def _compare_item(threshold: Threshold, item: Item, *, was_firing: bool) -> Item
     def compare(value: Value) -> Value:
         if value is None:
             return None
-        return float(not threshold.unload.holds(value) if was_firing and threshold.unload else threshold.evaluator.holds(value))
+        if was_firing and threshold.unload:
+            return float(not threshold.unload.holds(value))
+        return float(threshold.evaluator.holds(value))
 
     return map_values(item, compare)

@@ -20,6 +20,7 @@ def union(left: Items, right: Items) -> Union:
     If no labels match and each side has a single item, these two are a pair without labels.
     """
     pairs = []
+    #: The indexes of the items with a partner, for each side.
     paired_indices: tuple[set[int], set[int]] = set(), set()
     for i, a in enumerate(left):
         for j, b in enumerate(right):

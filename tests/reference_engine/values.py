@@ -79,4 +79,5 @@ def map_values(item: Item, change: Callable[[Value], Value]) -> Item:
 
 
 def is_no_data(items: Items) -> bool:
+    """Return whether the query of the items returned no data."""
     return len(items) == 1 and isinstance(items[0], NoData)

@@ -26,6 +26,7 @@ from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Scalar, Series, Values
 
+# Patterns of the lines of a case: items, sequences of values such as ``1+2x3`` (1, 3, 5, 7), the expressions, and matches.
 _ITEM = re.compile(
     r"(?:(?P<ref>.+?)\s+)?(?P<kind>series|number|scalar|nodata)\b\s*(?:\"(?P<name>[^\"]*)\"\s*)?"
     r"(?:\{(?P<labels>[^}]*)\})?(?P<values>[^@]*)(?:@(?P<times>.*))?"
@@ -42,9 +43,13 @@ _LIMITS: dict[str, Callable[[Limits, int], Limits]] = {
     "points": lambda limits, value: replace(limits, query_points=value),
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The time range of a case that does not name one, because its expression does not need it.
 _EMPTY_RANGE = TimeRange(_EPOCH, _EPOCH)
 _SPECIAL_VALUES = {"null": None, "NaN": math.nan, "Inf": math.inf, "-Inf": -math.inf}
+#: Nanoseconds of each unit of times.
 _UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "ns": 1}
+#: Nanoseconds between the points of a series whose times are not given. The first point is at one such step, too.
+_DEFAULT_STEP = 5 * _UNITS["s"]
 
 
 @dataclass(frozen=True)
@@ -62,39 +67,48 @@ class Item:
 class Evaluation:
     """Evaluation with the inputs of its case and the expected result."""
 
+    #: The file and the line, such as ``math:12``.
     location: str
+    #: The title of the case.
     title: str
+    #: The type of the expression, and its text.
     text: str
     inputs: dict[str, list[Item]]
     limits: Limits
     time_range: TimeRange
+    #: The expected items; None if an error is expected.
     expected: list[Item] | None = None
+    #: A part of the expected error.
     error: str | None = None
     warnings: list[str] = field(default_factory=list)
     matches: list[Match] = field(default_factory=list)
 
 
 def read_item(match: re.Match[str]) -> Item:
+    """Return the item of a line that ``_ITEM`` matches."""
     values = [value for word in (match["values"] or "").split() for value in read_values(word)]
     times = None
     if match["kind"] == "series":
         words = (match["times"] or "").split()
-        times = [time for word in words for time in read_times(word)] or [5 * _UNITS["s"] * (index + 1) for index in range(len(values))]
+        times = [time for word in words for time in read_times(word)] or [_DEFAULT_STEP * (index + 1) for index in range(len(values))]
         assert len(times) == len(values), f"as many times as values: {match[0]}"
     return Item(match["kind"], read_labels(match["labels"]), values, times, match["name"] or "")
 
 
 def read_labels(text: str | None) -> dict[str, str]:
+    """Return the labels of a text such as ``a=1, b=2``."""
     return dict(pair.partition("=")[::2] for pair in (text or "").split(", ") if pair)
 
 
 def read_match(text: str) -> Match:
+    """Return a match of classic conditions: a value, and optionally a metric and labels in braces."""
     match = _MATCH.fullmatch(text)
     assert match, f"cannot be parsed: {text}"
     return Match(read_values(match["value"])[0], match["metric"] or "", Labels.of(read_labels(match["labels"])))
 
 
 def read_values(word: str) -> list[float | None]:
+    """Return the value of a word, or the values of a sequence such as ``1+2x3``, which are one more than the number after ``x``."""
     if word in _SPECIAL_VALUES:
         return [_SPECIAL_VALUES[word]]
     if pattern := _SEQUENCE.fullmatch(word):
@@ -103,22 +117,26 @@ def read_values(word: str) -> list[float | None]:
 
 
 def read_time(word: str) -> int:
+    """Return a time such as ``5s`` in nanoseconds."""
     number, unit = re.fullmatch(r"(-?\d+)(ns|ms|s)", word).groups()  # type: ignore[union-attr]
     return int(number) * _UNITS[unit]
 
 
 def read_times(word: str) -> list[int]:
+    """Return the time of a word, or the times of a sequence such as ``0s+5sx3``, as in ``read_values``."""
     if pattern := re.fullmatch(r"(?P<start>-?\d+[mn]?s)\+(?P<step>\d+[mn]?s)x(?P<count>\d+)", word):
         return [read_time(pattern["start"]) + read_time(pattern["step"]) * index for index in range(int(pattern["count"]) + 1)]
     return [read_time(word)]
 
 
 def read_time_range(text: str) -> TimeRange:
+    """Return the time range of a text such as ``0s to 60s``."""
     start, end = (_EPOCH + timedelta(microseconds=read_time(word) // 1000) for word in text.split(" to "))
     return TimeRange(start, end)
 
 
 def read_file(path: Path) -> Iterator[Evaluation]:
+    """Yield the evaluations of a file. Inputs, limits and the time range apply to all later evaluations of their case."""
     title, inputs, limits, time_range, current = "", dict[str, list[Item]](), Limits(), _EMPTY_RANGE, None
     for index, source_line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         line = re.sub(r"(^|\s)#.*", "", source_line).strip()
@@ -132,6 +150,7 @@ def read_file(path: Path) -> Iterator[Evaluation]:
             time_range = read_time_range(arguments)
         elif line.endswith(" nothing") and word != "=>":
             inputs[line.removesuffix(" nothing")] = []
+        # The refId of an input may be the name of a type of expressions.
         elif word in _EXPRESSION_READERS and not _ITEM.fullmatch(line):
             if current:
                 yield current
@@ -149,6 +168,7 @@ def read_file(path: Path) -> Iterator[Evaluation]:
 
 
 def add_expectation(evaluation: Evaluation, text: str) -> None:
+    """Add the expectation of a line ``=>``: an error, a warning, a match, an item, or ``nothing`` for an empty set."""
     word, _, arguments = text.partition(" ")
     if word == "error":
         evaluation.error = arguments
@@ -165,6 +185,7 @@ def add_expectation(evaluation: Evaluation, text: str) -> None:
 
 
 def to_cells(values: list[float | None]) -> Cells:
+    """Return values as the engine stores them."""
     return Cells.with_nulls(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
 
 
@@ -188,17 +209,20 @@ def to_values(items: list[Item]) -> Values:
 
 
 def to_block(group: list[Item]) -> Block:
+    """Return series with the same times as a block of the engine."""
     rows = [to_cells(item.values) for item in group]
     cells = Cells.with_nulls(np.stack([row.values for row in rows]), np.stack([row.null_mask() for row in rows]))
     return Block(Axis(np.array(group[0].times, np.int64)), cells)
 
 
 def from_cells(cells: Cells) -> list[float | None]:
+    """Return the values of cells, which may be a single one."""
     nulls = np.atleast_1d(cells.null_mask()).tolist()
     return [None if null else value for value, null in zip(np.atleast_1d(cells.values).tolist(), nulls, strict=True)]
 
 
 def from_values(values: Values) -> list[Item]:
+    """Return the items of a set of the engine."""
     match values:
         case NoData():
             return [Item("nodata", {}, [])]
@@ -216,6 +240,7 @@ def from_values(values: Values) -> list[Item]:
 
 
 def to_expression(evaluation: Evaluation) -> Expression:
+    """Return the parsed expression of an evaluation."""
     kind, _, arguments = evaluation.text.partition(" ")
     return _EXPRESSION_READERS[kind](arguments, evaluation)
 
@@ -232,6 +257,7 @@ def to_resample(text: str, evaluation: Evaluation) -> Expression:
 
 
 def to_classic(text: str, _evaluation: Evaluation) -> Expression:
+    # The operators and the conditions alternate. The first condition has no operator.
     words = ["", *re.split(r" (and|or|logic-or|xor) (?=\S+ of )", text)]
     conditions = []
     for index, (operator, condition) in enumerate(zip(words[::2], words[1::2], strict=True), 1):
@@ -256,6 +282,7 @@ def to_predicate(text: str) -> Predicate:
 
 
 def match_whole(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    """Return the match of a whole text. Raises AssertionError if it does not match."""
     match = pattern.fullmatch(text)
     assert match, f"cannot be parsed: {text}"
     return match
@@ -271,13 +298,17 @@ _EXPRESSION_READERS: dict[str, Callable[[str, Evaluation], Expression]] = {
 
 
 def run(evaluation: Evaluation) -> Outcome:
+    """Return the outcome of the engine."""
     inputs = {ref_id: to_values(items) for ref_id, items in evaluation.inputs.items()}
     return to_expression(evaluation).evaluate(inputs, evaluation.limits)
 
 
 def are_equal_values(actual: float | None, expected: float | None) -> bool:
-    if actual is None or expected is None or math.isnan(expected):
-        return actual is expected or (actual is not None and expected is not None and math.isnan(actual))
+    """Return whether two values are equal: null equals null, NaN equals NaN, and rounding may differ."""
+    if actual is None or expected is None:
+        return actual is expected
+    if math.isnan(expected):
+        return math.isnan(actual)
     return math.isclose(actual, expected, rel_tol=1e-12)
 
 

@@ -20,6 +20,7 @@ _SCHEMA_ERRORS = ("reduction foo", "replaceWithValue must be", "downsampling avg
 
 
 def to_item(item: specs.Item) -> Item:
+    """Return an item of a case as an item of the reference."""
     match item.kind:
         case "series":
             assert item.times is not None
@@ -32,6 +33,7 @@ def to_item(item: specs.Item) -> Item:
 
 
 def from_item(item: Item) -> specs.Item:
+    """Return an item of the reference as an item of a case."""
     match item:
         case Series(points=points, labels=labels):
             return specs.Item("series", dict(labels), [value for _, value in points], [time for time, _ in points])
@@ -43,10 +45,12 @@ def from_item(item: Item) -> specs.Item:
 
 
 def ref_id_of(text: str) -> str:
+    """Return the refId of ``A``, ``$A`` or ``${my query}``."""
     return text.removeprefix("$").removeprefix("{").removesuffix("}")
 
 
 def to_test(text: str) -> threshold.Evaluator:
+    """Return the evaluator of a text such as ``within_range 1 2``."""
     name, *bounds = text.split()
     return threshold.Evaluator(name, [float(bound) for bound in bounds])
 
@@ -75,6 +79,7 @@ def evaluate_threshold(text: str, inputs: dict[str, Items]) -> Outcome:
 
 
 def evaluate_classic(text: str, inputs: dict[str, Items]) -> Outcome:
+    # The operators and the conditions alternate. The first condition has no operator.
     words = ["", *re.split(r" (and|or|logic-or|xor) (?=\S+ of )", text)]
     conditions = []
     for operator, condition in zip(words[::2], words[1::2], strict=True):
@@ -85,6 +90,7 @@ def evaluate_classic(text: str, inputs: dict[str, Items]) -> Outcome:
 
 
 def input_ref_id(text: str) -> str:
+    """Return the refId of an input. Raises Refused if it is empty."""
     name = ref_id_of(text)
     if not name:
         raise Refused("parseError", "no reference")
@@ -92,6 +98,7 @@ def input_ref_id(text: str) -> str:
 
 
 def run(evaluation: specs.Evaluation) -> Outcome:
+    """Return the outcome of the reference. Raises Refused if it is an error."""
     inputs = {ref_id: [to_item(item) for item in items] for ref_id, items in evaluation.inputs.items()}
     kind, _, text = evaluation.text.partition(" ")
     match kind:
@@ -107,6 +114,7 @@ def run(evaluation: specs.Evaluation) -> Outcome:
 
 
 def is_covered(evaluation: specs.Evaluation) -> bool:
+    """Return whether a case is about the evaluation of a valid expression, which the reference can repeat."""
     return evaluation.error is None or not any(
         text in evaluation.error or text in evaluation.text for text in (*_LIMIT_ERRORS, *_SCHEMA_ERRORS)
     )
