@@ -28,10 +28,12 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def _sources(*folders: str) -> list[Path]:
+    """Return the modules of the product, in the same order in each worker."""
     return sorted(source for pattern in folders for folder in _ROOT.glob(pattern) for source in folder.rglob("*.py"))
 
 
 def _test_modules(config: pytest.Config) -> list[Path]:
+    """Return the test modules in the directories of the run, in the same order in each worker."""
     return sorted(source for argument in config.args for source in Path(argument).rglob("test_*.py"))
 
 

@@ -48,12 +48,15 @@ if _profile != "searching":
 _SERVERS: Final = {"postgres_dsn": "postgres", "_virtual_hosts": "rabbitmq", "mariadb": "mariadb"}
 #: Servers that start during the collection. MariaDB does not: the tests that need it are often deselected.
 _EARLY_SERVERS: Final = {"postgres", "rabbitmq"}
+#: Servers whose early start has begun.
 _requested: set[str] = set()
 
+#: The process that keeps servers for all workers. Only the controlling process of a run has it.
 _keeper = pytest.StashKey[keeper.Keeper]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the plugins of the project, and start the keeper of servers, except in a worker."""
     config.pluginmanager.register(compilation)
     config.pluginmanager.register(shared_loop)
     config.pluginmanager.register(virtual_time)
@@ -63,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the servers that this run has started."""
     if _keeper in config.stash:
         config.stash[_keeper].close()
 
@@ -89,6 +93,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Limit the examples of tests that set their number themselves, in the profile ``quick``."""
     if _profile == "quick":
         for item in items:
             if isinstance(item, pytest.Function):
@@ -114,10 +119,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _servers_needed(fixtures: Iterable[str]) -> set[str]:
+    """Return the shared servers that fixtures request."""
     return {_SERVERS[name] for name in _SERVERS.keys() & set(fixtures)}
 
 
 def _request_quietly(server: str) -> None:
+    """Request a server, and ignore that it cannot be provided."""
     with suppress(CannotProvide):  # each test that needs the server reports the failure
         keeper.request_server(server)
 
@@ -130,11 +137,13 @@ def postgres_dsn() -> str:
 
 @pytest.fixture(scope="session")
 def _template(postgres_dsn: str) -> str:
+    """Return the name of a database with the whole schema, of which the databases of tests are copies."""
     return asyncio.run(databases.make_template(postgres_dsn))
 
 
 @pytest.fixture(scope="session")
 def _databases(postgres_dsn: str, _template: str) -> Iterator[databases.Databases]:
+    """Yield the databases of this worker, which are lent to one test at a time."""
     lender = databases.Databases(postgres_dsn, _template)
     yield lender
     lender.close()
@@ -157,6 +166,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture(scope="session")
 def _virtual_hosts() -> virtual_hosts.VirtualHosts:
+    """Return the virtual hosts of the shared RabbitMQ."""
     addresses = keeper.request_server("rabbitmq")
     return virtual_hosts.VirtualHosts(addresses["url"], addresses["management_url"])
 

@@ -22,8 +22,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+#: Characters of the longest permitted line of Markdown.
 LONGEST_LINE_OF_DOCS = 100
 
+#: What to write instead of each phrase, which is a regular expression.
 PHRASES = {
     r"answers|answered|answering": "returns, responds, response",
     r"told|tells?|telling": "return, report, notify",
@@ -64,6 +66,7 @@ _NOT_A_NAME_OF_TOOLS = re.compile(
     rf"{_NOT_A_NAME.pattern}|_?(?:placed?|served|drawn|held|beside|others?|some|few|many|work|at_rest|at_once)",
     re.IGNORECASE,
 )
+# Words in emphasis, code, quotation marks and links are names or examples, which are not judged.
 _QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
 
 
@@ -83,6 +86,7 @@ def findings_in_python(text: str, *, strings: bool, is_tool: bool = False) -> It
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     texts = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):
+        # The name of a test is a sentence.
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             texts.append((node.lineno, node.name.replace("_", " ")))
         if (line_and_name := _defined_name(node, with_attributes=strings)) and not_a_name.fullmatch(line_and_name[1]):

@@ -6,6 +6,7 @@ from argon2 import PasswordHasher
 from dashwright.api.auth import key_material, passwords
 
 HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+#: A hash like the product's own one, which is verified for unknown accounts so that a login takes the same time.
 _DUMMY_HASH = HASHER.hash("no account has this password")
 
 

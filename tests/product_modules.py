@@ -19,6 +19,7 @@ class ProductModule:
 
     @property
     def tree(self) -> ast.Module:
+        """The root of the syntax tree."""
         assert isinstance(self.nodes[0], ast.Module)
         return self.nodes[0]
 

@@ -22,6 +22,7 @@ def shared_runner(_session_scoped_runner: asyncio.Runner) -> Iterator[asyncio.Ru
 
 
 async def _cancel_other_tasks() -> None:
+    """Cancel all tasks of the loop except the current one, and wait for their end."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -30,6 +31,7 @@ async def _cancel_other_tasks() -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def _warm_pools(_databases: Databases) -> AsyncIterator[WarmPools]:
+    """Yield the pools of connections that later tests reuse."""
     pools = WarmPools()
     yield pools
     await pools.close()

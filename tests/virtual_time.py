@@ -10,6 +10,7 @@ from collections.abc import Generator
 import looptime
 import pytest
 
+#: The patched event loop of a marked test.
 _loop = pytest.StashKey[looptime.LoopTimeEventLoop]()
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from tests.proxies.conversation import Frames, Moment, Unit
 
-_HEADER_LENGTH = 8
+#: Bytes of the protocol header, which the client sends before its first frame.
+_PROTOCOL_HEADER_LENGTH = 8
+# Types of frames, and methods by the ids of their class and method, as AMQP 0-9-1 defines them.
 _METHOD, _CONTENT_HEADER, _BODY = 1, 2, 3
 _PUBLISH, _DELIVER, _ACK, _NACK, _REJECT = (60, 40), (60, 60), (60, 80), (60, 120), (60, 90)
 _CONFIRM_SELECT, _CLOSE_CHANNEL = (85, 10), (20, 40)
@@ -17,12 +19,14 @@ _CONFIRM_SELECT, _CLOSE_CHANNEL = (85, 10), (20, 40)
 class _Channel:
     """State of a channel."""
 
+    #: True if the broker confirms published messages.
     is_confirmed: bool = False
     published_count: int = 0
     #: Steps of published messages that the broker has not confirmed, by number.
     unconfirmed: dict[int, str] = field(default_factory=dict)
     #: Step of the message that is being published.
     publishing: str | None = None
+    #: Bytes of the body of this message that have not been sent.
     missing_bytes: int = 0
     #: Kinds of delivered messages by delivery tag.
     delivered: dict[int, str] = field(default_factory=dict)
@@ -34,6 +38,7 @@ class AmqpConversation:
     def __init__(self) -> None:
         self._from_client = Frames(self._client_length)
         self._from_server = Frames(_length)
+        #: True after the protocol header, which is not a frame.
         self._has_started = False
         self._channels: dict[int, _Channel] = defaultdict(_Channel)
 
@@ -44,6 +49,7 @@ class AmqpConversation:
                 self._has_started = True
                 yield Unit(frame)
                 continue
+            # A frame is its type, the number of its channel, a length of four bytes, the payload and an end byte.
             frame_type, number = struct.unpack(">BH", frame[:3])
             payload, channel = frame[7:-1], self._channels[number]
             if frame_type == _METHOD:
@@ -64,6 +70,7 @@ class AmqpConversation:
             yield self._server_method(frame, number, frame[7:-1]) if frame_type == _METHOD else Unit(frame)
 
     def _client_method(self, frame: bytes, number: int, payload: bytes) -> Unit:
+        """Return the unit of a method of the client. A rejection or acknowledgement is complete when it is sent."""
         method, channel = struct.unpack(">HH", payload[:4]), self._channels[number]
         if method == _PUBLISH:
             exchange, arguments = _short_string(payload[6:])
@@ -91,6 +98,7 @@ class AmqpConversation:
         return Unit(frame, after=[Moment("after", step)])
 
     def _server_method(self, frame: bytes, number: int, payload: bytes) -> Unit:
+        """Return the unit of a method of the server. A confirm completes the steps of one or several published messages."""
         method, channel = struct.unpack(">HH", payload[:4]), self._channels[number]
         if method == _DELIVER:
             _consumer, arguments = _short_string(payload[4:])
@@ -105,10 +113,11 @@ class AmqpConversation:
         return Unit(frame)
 
     def _client_length(self, buffer: bytearray) -> int | None:
-        return _length(buffer) if self._has_started else _HEADER_LENGTH
+        return _length(buffer) if self._has_started else _PROTOCOL_HEADER_LENGTH
 
 
 def _length(buffer: bytearray) -> int | None:
+    """Return the length of the frame at the start of a buffer, or None until its header is complete."""
     return 8 + int.from_bytes(buffer[3:7]) if len(buffer) >= 7 else None
 
 

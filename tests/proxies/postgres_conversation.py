@@ -12,7 +12,9 @@ from tests.proxies.conversation import Frames, Moment, Unit
 
 from dashwright.common.database import queries
 
+#: The packages whose statements are steps.
 _STORES = ("dashwright.common.stores", "dashwright.api.stores", "dashwright.jobs_worker.stores")
+# Types of messages of PostgreSQL's protocol 3, and the texts with which asyncpg ends a transaction.
 _PARSE, _BIND, _QUERY, _SYNC, _READY = b"P", b"B", b"Q", b"S", b"Z"
 _COMMIT = b"COMMIT;\0"
 _TRANSACTION_ENDS = (_COMMIT, b"ROLLBACK;\0")
@@ -43,9 +45,11 @@ class PostgresConversation:
         self._has_started = False
         #: Step names by the names of prepared statements.
         self._prepared: dict[str, str] = {}
+        #: Steps of the current transaction.
         self._transaction: list[str] = []
         #: Steps for which the server has not reported its readiness.
         self._running: list[str] = []
+        #: True while the remaining messages of a refused step are dropped.
         self._is_refusing = False
 
     def from_client(self, piece: bytes) -> Iterator[Unit]:
@@ -66,6 +70,7 @@ class PostgresConversation:
             yield Unit(message, [Moment("after", step) for step in steps])
 
     def _client_unit(self, message: bytes) -> Unit | None:
+        """Return the unit of a message, or None if the message belongs to a refused step and is not forwarded."""
         message_type = message[:1]
         if self._is_refusing:
             self._is_refusing = message_type != _SYNC
@@ -83,6 +88,7 @@ class PostgresConversation:
         return Unit(message)
 
     def _statement(self, message: bytes, step: str) -> Unit:
+        """Return the unit of an execution of a statement, or of the error that replaces it."""
         if (code := self._refusals.get(step)) is not None:
             self._is_refusing = True
             return Unit(_error_query(code))
@@ -91,6 +97,7 @@ class PostgresConversation:
         return Unit(message, [Moment("before", step)])
 
     def _simple_query(self, message: bytes) -> Unit:
+        """Return the unit of a query without parameters, with which asyncpg begins and ends transactions."""
         text = message[5:]
         steps = [f"commit of {step}" for step in dict.fromkeys(self._transaction)] if text == _COMMIT else []
         if text in _TRANSACTION_ENDS or text.startswith(b"BEGIN"):
@@ -106,6 +113,7 @@ class PostgresConversation:
 
 
 def _length(buffer: bytearray) -> int | None:
+    """Return the length of the message at the start of a buffer (a type, and a length that includes itself), or None if unknown."""
     return 1 + int.from_bytes(buffer[1:5]) if len(buffer) >= 5 else None
 
 

@@ -24,6 +24,7 @@ class TcpProxy:
         self.traps = traps or Traps()
         self._parts = urlsplit(url)
         self._open_conversation = open_conversation
+        #: 0, which selects a free port, until the first listener has one.
         self._port = 0
         self._listener: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
@@ -74,6 +75,7 @@ class TcpProxy:
         self._is_forwarding.set()
 
     async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward the bytes of a client's connection in both directions until both have ended."""
         self._writers.add(writer)
         conversation = self._open_conversation()
         try:
@@ -96,6 +98,8 @@ class TcpProxy:
     async def _forward(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, units_of: Callable[[bytes], Iterator[Unit]]
     ) -> None:
+        """Forward one direction unit by unit, with a stop at each moment, and close ``writer`` at the end."""
+        # A trap that springs raises TrapSprung, which is a ConnectionError.
         with suppress(ConnectionError):
             while piece := await reader.read(_CHUNK_BYTES):
                 if self.delay_seconds:
@@ -106,6 +110,7 @@ class TcpProxy:
                         await self.traps.reach(moment)
                     writer.write(unit.data)
                     for moment in unit.after:
+                        # The moment is only reached when the bytes were sent.
                         await writer.drain()
                         await self.traps.reach(moment)
                 await writer.drain()

@@ -29,7 +29,7 @@ class JobWatch:
 
     async def record_events(self, client: Client) -> None:
         """Record events, and resume the watch after the last one if the gateway ends it."""
-        version = "0"
+        version = "0"  # The first watch begins with all existing jobs.
         with suppress(aiohttp.ClientError):  # the gateway has been stopped
             while True:
                 async with client.request("GET", f"{PROVISIONING}/jobs?watch=true&resourceVersion={version}") as response:
@@ -64,6 +64,7 @@ async def test_both_versions_serve_one_database_and_broker(
         for name in REPOSITORIES:
             await old_client.create_repository(name, name)
         watches = [asyncio.create_task(old_watch.record_events(old_client))]
+        # The numbers distinguish the dashboards of both loads. The migration begins when the previous version is under load.
         old_requests = asyncio.create_task(old_load.run(old_client, 1))
         await wait_for_requests(old_load, 20)
         await migrate(database_url)
@@ -80,6 +81,7 @@ async def test_both_versions_serve_one_database_and_broker(
             old_load.is_stopped = True
             await old_requests
             await wait_until(records.all_jobs_ended, seconds=60)
+            # Evaluations are not jobs of repositories, so no watch has their events.
             names = {name for name in old_load.accepted | new_load.accepted if not name.startswith("evaluation")}
             await wait_until(lambda: both_have_recorded_success_of(names))
             assert await previous.gateway.stop() == 0

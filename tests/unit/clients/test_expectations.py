@@ -9,6 +9,7 @@ from tests.clients.expectations import Expectations, Outcome, Result, Unpredicta
 
 #: The file of the client's tests whose results are judged.
 FILE = "test/elements/test_team.py"
+#: The tests that must fail, those that skip themselves, and those that may fail: none of each.
 NO_EXPECTATIONS = Expectations({}, {}, {})
 EXPECTED_FAILURES = Path(__file__).parents[2] / "clients" / "expected_failures.toml"
 

@@ -31,6 +31,7 @@ SHA256: 2
     [
         ("1.32.3+ds-2", True),
         ("1.40.0", True),
+        # The version of Debian 12, and a version of Google's package.
         ("1.20.5+really1.20.2-1.1+deb12u1", False),
         ("1:528.0.0-0", False),
         ("", False),

@@ -29,7 +29,12 @@ def test_every_file_with_a_base_image_is_found() -> None:
     """The compose file and each Dockerfile refer to at least one image."""
     for file in images.files():
         requested: list[tuple[str, str]] = []
-        images.pinned(file.read_text(encoding="utf-8"), lambda *image, requested=requested: (requested.append(image), NEW_DIGEST)[1])
+
+        def record(repository: str, tag: str, requested: list[tuple[str, str]] = requested) -> str:
+            requested.append((repository, tag))
+            return NEW_DIGEST
+
+        images.pinned(file.read_text(encoding="utf-8"), record)
         assert requested, file
 
 

@@ -96,6 +96,7 @@ def test_every_service_reports_its_health_or_ends(name: str) -> None:
 def test_every_service_waits_for_its_dependencies(name: str) -> None:
     """Services wait for the health or completion of their dependencies, never for a mere start."""
     dependencies = SERVICES[name].get("depends_on", {})
+    # Without a condition, Docker waits for the start only.
     assert {dependency["condition"] for dependency in dependencies.values()} <= {"service_healthy", "service_completed_successfully"}
     environment = SERVICES[name].get("environment", {})
     expected = {"DASHWRIGHT_DATABASE_URL": "postgres", "DASHWRIGHT_AMQP_URL": "rabbitmq"}

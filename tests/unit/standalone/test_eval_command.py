@@ -71,6 +71,7 @@ async def test_json_equals_the_servers_response() -> None:
     """The JSON output equals the server's response byte for byte."""
     response = await respond(EXAMPLE.read_bytes())
     assert isinstance(response.body, bytes)
+    # The installed program, because its output is bytes.
     program = Path(sys.executable).with_name("dashwright")
     process = await asyncio.create_subprocess_exec(program, "eval", EXAMPLE, "--format", "json", stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
@@ -132,6 +133,7 @@ def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
     for choice in ("7", "Doubled", "8", "Within"):
         assert evaluate(dashboard, panel=choice, frames=recorded, output_format="json") == 0
         assert values_of(capsys.readouterr().out) == [6]
+    # No choice between two panels, a panel without targets, and an id that no panel has.
     for wrong_panel in (None, "5", "9"):
         assert evaluate(dashboard, panel=wrong_panel, frames=recorded) == 2
         result = capsys.readouterr().err
@@ -201,6 +203,7 @@ def test_unreadable_files_are_named(write_document: WriteDocument, tmp_path: Pat
 
 def test_tables_show_numbers_series_missing_data_and_notices(write_document: WriteDocument, capsys: pytest.CaptureFixture[str]) -> None:
     """Null and NaN are named, times have the digits they need, and series with equal times share a table."""
+    # A has three series, of which two share their times. C is NaN. D is hidden and matches one of the series. G has no frames.
     single_point = frame([1], [1500], host="c")
     two_series = [frame([1, None], host="a"), frame([0.5, 2], host="[b]")]
     targets = [
@@ -229,13 +232,10 @@ def test_tables_show_numbers_series_missing_data_and_notices(write_document: Wri
 
 def test_long_tables_are_cut_and_say_so(write_document: WriteDocument, capsys: pytest.CaptureFixture[str]) -> None:
     """Tables have at most twenty rows and eight series."""
-    recorded = recording(A=[frame(list(range(30)), host=str(host)) for host in range(9)])
-    assert (
-        evaluate(
-            write_document({"type": "t", "targets": [{"refId": "A", "datasource": PROMETHEUS}]}), frames=Path(write_document(recorded))
-        )
-        == 0
-    )
+    # Nine series of 30 points need two tables: of eight series and of one.
+    recorded = Path(write_document(recording(A=[frame(list(range(30)), host=str(host)) for host in range(9)])))
+    saved = write_document({"type": "t", "targets": [{"refId": "A", "datasource": PROMETHEUS}]})
+    assert evaluate(saved, frames=recorded) == 0
     output = capsys.readouterr().out
     assert output.count("and 10 more; all of them with --format json") == 2
     assert max(line.count("{host=") for line in output.splitlines()) == 8

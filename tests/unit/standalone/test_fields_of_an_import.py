@@ -26,6 +26,7 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
         (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), None),
         ("2024-13-45 12:00:00", None),
         ("yesterday", None),
+        # Integers that are not seconds of a plausible year.
         (10**15, None),
         (-5, None),
         ("", None),
@@ -50,6 +51,7 @@ def test_a_time_is_in_utc_however_it_is_stored(value: Any, expected: datetime | 
         ("-7", -7, True, "-7"),
         ("seven", 0, False, "seven"),
         (b"a\0b", 0, False, "ab"),
+        # A superscript 2, which ``isdigit`` accepts and ``int`` refuses, and more digits than ``int`` parses.
         ("\u00b2", 0, False, "\u00b2"),
         ("--5", 0, False, "--5"),
         ("9" * 5000, 0, False, "9" * 5000),

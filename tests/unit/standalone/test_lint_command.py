@@ -13,10 +13,11 @@ from dashwright.standalone.lint import check
 #: A dashboard without findings.
 VALID_DASHBOARD = {"title": "Good", "editable": False, "panels": []}
 DATASOURCE_VARIABLE = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
+#: A panel with the same refId twice.
 PANEL = {"type": "text", "title": "P", "targets": [{"refId": "A"}, {"refId": "A"}]}
 #: A dashboard with a panel that violates a rule whose findings are errors.
 FAULTY_DASHBOARD = {"title": "Bad", "editable": False, "templating": {"list": [DATASOURCE_VARIABLE]}, "panels": [PANEL]}
-#: A dashboard that violates only a convention.
+#: A dashboard that violates only a convention: it is editable, which is a warning.
 PLAIN_DASHBOARD = {"title": "Plain", "panels": []}
 
 #: The rule that the faulty dashboard violates.
@@ -174,18 +175,19 @@ def test_annotations_name_file_line_and_rule(write_files: WriteFiles, capsys: py
 
 def test_sarif_names_rule_level_and_line(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """The output is SARIF 2.1.0 with line and JSON pointer, also for YAML."""
+    # The panel begins in line 15 of the indented JSON, and ``editable`` is line 4 of the YAML.
     write_files("d/a b.json", json.dumps(FAULTY_DASHBOARD, indent=2))
     write_files("d/b.yaml", "kind: Dashboard\nspec:\n  title: B\n  editable: true\n")
     assert check(["d"], format="sarif") == 1
     document = json.loads(capsys.readouterr().out)
     (run,) = document["runs"]
     assert (document["version"], [rule["id"] for rule in run["tool"]["driver"]["rules"]]) == ("2.1.0", [RULE, "uneditable-dashboard"])
-    result_with_line, result_without_line = run["results"]
-    assert (result_with_line["ruleId"], result_with_line["level"]) == (RULE, "error")
-    location = result_with_line["locations"][0]
+    json_result, yaml_result = run["results"]
+    assert (json_result["ruleId"], json_result["level"]) == (RULE, "error")
+    location = json_result["locations"][0]
     assert location["physicalLocation"] == {"artifactLocation": {"uri": "d/a%20b.json"}, "region": {"startLine": 15}}
     assert location["logicalLocations"] == [{"fullyQualifiedName": "/panels/0"}]
-    assert result_without_line["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+    assert yaml_result["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
 
 
 def test_the_examples_pass() -> None:

@@ -11,8 +11,10 @@ def test_each_change_is_one_line() -> None:
     """A repeated update prints nothing. Control characters are escaped, and an unknown progress has no percentage."""
     output = io.StringIO()
     with ProgressDisplay(Console(file=output, width=80)) as display:
+        # 12.6 and 12.9 have the same rounded percentage. ``[b]`` is markup of Rich, which is printed unchanged.
         for text, percent in (("[b]a\x1b", None), ("[b]a\x1b", None), ("a", 12.6), ("a", 12.9), ("a", 13.6)):
             display.update("a", text, percent)
+        # A removed item is new when it is updated again.
         display.update("b", "b", 0)
         display.remove("b")
         display.update("b", "b", 0)
@@ -29,6 +31,7 @@ def test_a_terminal_shows_a_bar_for_each_item() -> None:
         display.remove("a")
         console.print("ended")
         display.update("b", "second", 50)
+    # The escape sequence that erases a line precedes each frame.
     frames = output.getvalue().split("\x1b[2K")
     last_frame = [frame for frame in frames if "second" in frame][-1]
     assert ("first" in last_frame, "50%" in last_frame) == (False, True)

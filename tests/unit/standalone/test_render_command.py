@@ -15,7 +15,9 @@ from dashwright.standalone.cli import app
 
 pytestmark = pytest.mark.exhaustive
 
+#: A placeholder of a data source, as in dashboards that are shared.
 SOURCE = {"type": "prometheus", "uid": "${DS_PROMETHEUS}"}
+#: The minute in which the recorded points are.
 TIME = {"from": "1970-01-01T00:00:00Z", "to": "1970-01-01T00:01:00Z"}
 
 
@@ -84,12 +86,8 @@ def test_every_form_of_file_is_drawn(write_file: WriteFile, tmp_path: Path, docu
 @pytest.mark.parametrize(("name", "start"), [("x.png", b"\x89PNG"), ("x.svg", b"<svg")])
 def test_the_extension_selects_the_format(write_file: WriteFile, tmp_path: Path, name: str, start: bytes) -> None:
     """The picture has the format of the extension of the output file, also for a single panel."""
-    assert (
-        run_command(
-            write_file("d.json", DASHBOARD), "-o", str(tmp_path / name), "--data", write_file("r.json", results(1, 2)), "--panel", "2"
-        )
-        == 0
-    )
+    file, data = write_file("d.json", DASHBOARD), write_file("r.json", results(1, 2))
+    assert run_command(file, "-o", str(tmp_path / name), "--data", data, "--panel", "2") == 0
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
@@ -105,9 +103,8 @@ def test_relative_times_end_with_the_data(write_file: WriteFile, tmp_path: Path)
 def test_a_query_without_recorded_frames_is_named(write_file: WriteFile, tmp_path: Path) -> None:
     """A panel without recorded results has an error that names its query, and the other panels are drawn."""
     output = tmp_path / "x.json"
-    assert (
-        run_command(write_file("d.json", DASHBOARD), "-o", str(output), "--data", write_file("r.json", {"panels": {"1": results(1)}})) == 0
-    )
+    data = write_file("r.json", {"panels": {"1": results(1)}})
+    assert run_command(write_file("d.json", DASHBOARD), "-o", str(output), "--data", data) == 0
     assert report_of(output) == {
         1: ("drawn", ""),
         2: ("error", "no frames are recorded for query A of panel 2; add them to the file of --data"),
@@ -154,7 +151,9 @@ def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path, capsys: pytest.Ca
 def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is drawn again when its time or size changes. A file without a dashboard does not end the command."""
     file, output = write_file("d.json", DASHBOARD), tmp_path / "x.json"
+    #: The ids of the panels in the picture at each pause.
     drawn_panels: list[str] = []
+    # No change, a file without a dashboard, and another dashboard.
     documents = iter([None, {}, DASHBOARD | {"panels": [panel(7)]}])
 
     def sleep(_: float) -> None:
@@ -178,7 +177,7 @@ def test_standard_input_is_drawn(write_file: WriteFile, tmp_path: Path, monkeypa
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(DASHBOARD)))
     output = tmp_path / "x.json"
     options = ("-o", str(output), "--data", write_file("r.json", results(1)))
-    assert run_command(*(("-",) * (not is_last)), *options, *(("-",) * is_last)) == 0
+    assert run_command(*((*options, "-") if is_last else ("-", *options))) == 0
     assert list(report_of(output)) == [1, 2]
 
 
