@@ -21,7 +21,7 @@ async def listen(url: str, key: str) -> None:
         seen_ids: set[str] = set()
         async with queue.iterator() as messages:
             async for message in messages:
-                async with message.process():
+                async with message.process():  # Acknowledges the message at the end of the block.
                     event = json.loads(message.body)
                     if event["id"] not in seen_ids:
                         seen_ids.add(event["id"])

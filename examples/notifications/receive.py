@@ -21,7 +21,7 @@ class Receiver(BaseHTTPRequestHandler):
         """Handle an event, or refuse it if its signature is invalid."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            # It also refuses requests that are more than five minutes old.
+            # Requests that are more than five minutes old are refused, too.
             webhook.verify(body.decode(), {name.lower(): value for name, value in self.headers.items()})
         except WebhookVerificationError as error:
             print("refused:", error, flush=True)
@@ -40,6 +40,7 @@ class Receiver(BaseHTTPRequestHandler):
         data = event["data"]
         # The result of a batch is in its status.
         result = data.get("status", data)
+        # The counts of a batch, or the number of files or the error of a repository.
         details = [result[member] for member in ("counts", "files", "message") if member in result]
         print(event["type"], event["subject"], result["state"], *details[:1], flush=True)
 

@@ -14,6 +14,7 @@ import aio_pika
 async def submit(url: str, job: dict) -> dict:
     """Submit a job and return the reply."""
     async with await aio_pika.connect(url) as connection:
+        # A message that the broker cannot route to a queue raises an error.
         channel = await connection.channel(on_return_raises=True)
         exchange = await channel.get_exchange("dashwright.jobs")
         replies = await channel.declare_queue(exclusive=True)

@@ -9,6 +9,7 @@ import sys
 
 import aio_pika
 
+# The largest number that Dashwright accepts.
 ITEMS_PER_MESSAGE = 1000
 
 
@@ -16,12 +17,14 @@ async def submit(url: str, batch: str, items: list[dict]) -> list[dict]:
     """Submit the items of a batch and close it. Return the reply for each item, with its status."""
     messages = [items[start : start + ITEMS_PER_MESSAGE] for start in range(0, len(items), ITEMS_PER_MESSAGE)]
     async with await aio_pika.connect(url) as connection:
+        # A message that the broker cannot route to a queue raises an error.
         channel = await connection.channel(on_return_raises=True)
         exchange = await channel.get_exchange("dashwright.jobs")
         replies = await channel.declare_queue(exclusive=True)
         for number, body in enumerate(messages, start=1):
             message = aio_pika.Message(
                 json.dumps(body).encode(),
+                # The last message closes the batch.
                 headers={"dashwright-batch": batch, "dashwright-close": number == len(messages)},
                 delivery_mode=2,
                 # The same id at each run, so that a second run submits nothing again.

@@ -245,6 +245,9 @@ def to_expression(evaluation: Evaluation) -> Expression:
     return _EXPRESSION_READERS[kind](arguments, evaluation)
 
 
+# Each of these functions returns the expression of one type from its text, such as ``mean of A dropNN``.
+
+
 def to_reduce(text: str, _evaluation: Evaluation) -> Expression:
     match = match_whole(_REDUCE, text)
     value = None if match["value"] is None else float(match["value"])
@@ -277,6 +280,7 @@ def to_threshold(text: str, _evaluation: Evaluation) -> Expression:
 
 
 def to_predicate(text: str) -> Predicate:
+    """Return the predicate of a text such as ``gt 5``."""
     name, *bounds = text.split()
     return predicate_of(name, [float(bound) for bound in bounds])
 
@@ -313,6 +317,7 @@ def are_equal_values(actual: float | None, expected: float | None) -> bool:
 
 
 def are_equal_items(actual: Item, expected: Item) -> bool:
+    """Return whether two items are equal, apart from their names and rounding."""
     return (
         (actual.kind, actual.labels, actual.times) == (expected.kind, expected.labels, expected.times)
         and len(actual.values) == len(expected.values)

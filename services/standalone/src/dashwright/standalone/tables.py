@@ -13,6 +13,7 @@ from rich.table import Table
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.formats.response import Result
 
+#: Printed rows of a table, and printed series of a table; further series have tables of their own.
 _MAX_ROWS, _MAX_COLUMNS = 20, 8
 
 

@@ -27,6 +27,7 @@ async def wait_until_end(client: BatchesClient, output: Output, name: str, timeo
 
 
 def _progress_line(batch: Batch) -> str:
+    """Return the state of a batch with the numbers of ended and failed items, and the items per second."""
     status, counts = batch.status, batch.status.counts
     ended = counts.success + counts.error + counts.cancelled
     rate = f", {status.rate:.0f}/s" if status.rate else ""

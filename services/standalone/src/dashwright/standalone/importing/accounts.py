@@ -222,6 +222,7 @@ def preferences(row: Row, object_names: ObjectNames) -> Record:
         "week_start": optional_string(row, "week_start"),
         "extra": extra,
     }
+    # The table has no column ``created``.
     updated = _times(row)["updated"]
     return Record("preferences", f"{org_id}/{user_id}/{team_id}", {**columns, "updated": updated}, org_id, updated)
 

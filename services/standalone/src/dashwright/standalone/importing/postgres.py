@@ -10,6 +10,7 @@ from dashwright.common.database.errors import CONNECT_ERRORS, database_label
 from dashwright.common.errors import BadRequest
 from dashwright.standalone.importing.fields import Row
 
+#: Rows that are read in one round trip.
 _BATCH_SIZE: Final = 200
 
 

@@ -18,6 +18,7 @@ from dashwright.standalone.importing.source import Source
 from dashwright.standalone.importing.target import Target
 
 _REQUIRED_TABLES: Final = ("org", "user", "org_user", "dashboard")
+#: Objects that are converted and written together, which limits the memory for their bodies.
 _BATCH_SIZE: Final = 50
 
 #: Function that is called with a table and the number of rows read since the last call.

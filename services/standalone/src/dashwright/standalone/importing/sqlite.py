@@ -11,6 +11,7 @@ from urllib.parse import quote
 from dashwright.common.errors import BadRequest
 from dashwright.standalone.importing.fields import Row
 
+#: Rows that are read in one call of a thread.
 _BATCH_SIZE: Final = 200
 
 

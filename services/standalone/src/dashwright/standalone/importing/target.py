@@ -30,6 +30,7 @@ _KEY_COLUMNS: Final = {
     "preferences": ("org_id", "user_id", "team_id"),
     "star": ("user_id", "org_id", "dashboard_uid"),
 }
+#: Tables without the column ``updated``, so that a change here cannot be detected by its time.
 _TABLES_WITHOUT_TIME: Final = frozenset({"team_member", "star"})
 _TABLE_BY_RESOURCE: Final = {"dashboards": "dashboard", "folders": "folder", LIBRARY_PANEL.plural: "library_element"}
 #: The columns of the temporary table ``facts``, in the order of ``_facts_row``.
