@@ -78,7 +78,7 @@ def _check_version(placement: Placement) -> None:
 
 
 def _write_secret(file: Path, secret: str) -> None:
-    """Write a secret to a new file that only its owner may read, instead of a file of an interrupted start."""
+    """Write a secret to a new file that only its owner may read. A file that an interrupted start has left is replaced."""
     file.unlink(missing_ok=True)
     file.touch(mode=0o600)
     file.write_text(secret, encoding="ascii")

@@ -127,7 +127,7 @@ def _recorded_folder(data_dir: Path) -> Path | None:
 def _create_alternative_folder(data_dir: Path) -> Path:
     """Create a directory for the database in ``/var/lib/dashwright``, record it in the data directory, and return it."""
     path = str(data_dir.resolve())
-    # The hash makes the name unique. The path only helps readers, and is cut to its end, which differs the most.
+    # The hash makes the name unique. The end of the path only shows operators whose database this is.
     readable_path = re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")[-60:]
     folder = _ALTERNATIVE_ROOT / f"{readable_path}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     for directory in (_ALTERNATIVE_ROOT, folder):

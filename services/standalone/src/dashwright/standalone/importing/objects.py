@@ -235,7 +235,7 @@ def _read_tree(json_text: str) -> dict[str, Any]:
 
 
 def _body(kind: Kind, spec: dict[str, Any], version: str) -> ImportedBody:
-    """Return the body with a spec. Raises Invalid for a title that cannot be stored."""
+    """Return the body with a spec as JSON text and its extracted values. Raises Invalid for a title that cannot be stored."""
     extract = kind.extract(spec)
     check_string(extract.title)
     return ImportedBody(write_json(spec).decode(), version, extract)
