@@ -34,6 +34,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "star": "id:int user_id:int dashboard_id:int org_id:int dashboard_uid",
     "role": "id:int name version:int org_id:int uid created:time updated:time",
     "permission": "id:int role_id:int action scope created:time updated:time",
+    "resource": "guid group resource namespace name value",
 }
 _TYPES: Final = {
     "sqlite": {"": "text", "int": "integer", "bool": "boolean", "time": "datetime"},

@@ -337,6 +337,19 @@ async def test_a_single_organization_can_be_imported(api: Api, import_rows: Impo
     assert await api.sql("select array_agg(name) from resource") == ["row-32"]
 
 
+async def test_objects_of_the_newer_storage_are_reported(import_rows: ImportRows) -> None:
+    """The report counts the dashboards and folders that are in the table ``resource`` only, of the imported organizations."""
+    rows = grafana_rows()
+    in_both_tables = [("dashboard.grafana.app", "default", "cpu"), ("folder.grafana.app", "default", "inner")]
+    rows["resource"] = [{"group": group, "namespace": namespace, "name": name} for group, namespace, name in in_both_tables]
+    assert not [notice for notice in (await import_rows(rows)).notices if "the table resource" in notice]
+    in_resource_only = [("dashboard.grafana.app", "org-7", "cpu"), ("folder.grafana.app", "default", "new")]
+    rows["resource"] += [{"group": group, "namespace": namespace, "name": name} for group, namespace, name in in_resource_only]
+    for org_id, count in ((0, 2), (7, 1)):
+        [notice] = [notice for notice in (await import_rows(rows, org_id=org_id)).notices if "the table resource" in notice]
+        assert f"holds {count} dashboards and folders in addition" in notice
+
+
 async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database: str, import_rows: ImportRows) -> None:
     """An import from PostgreSQL gives the same report and the same stored objects as one from SQLite."""
     source = await _empty_database(other_database)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.identity import namespace_of
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.standalone.importing import access, accounts, objects
 from dashwright.standalone.importing.access import ProtectedObject, Rules
@@ -51,6 +52,8 @@ class _ImportState:
     #: The objects that access rules may apply to, by the ids of the dashboards and folders in Grafana.
     protected_objects: dict[int, ProtectedObject] = field(default_factory=dict)
     folders: Folders = field(default_factory=Folders)
+    #: Namespace and uid of each folder and dashboard in the tables of these names.
+    object_uids: set[tuple[str, str]] = field(default_factory=set)
 
     def includes_org(self, org_id: int) -> bool:
         """Return whether rows of an organization are imported."""
@@ -170,6 +173,7 @@ async def _import_folders(state: _ImportState) -> None:
     async for row in state.source.rows("dashboard", ["org_id", "id"]):
         if not flag(row, "is_folder") or not state.includes_org(integer(row, "org_id")):
             continue
+        state.object_uids.add(_namespace_and_uid(row))
         name = objects.name_of(row)
         state.folders.name_by_id[integer(row, "id")] = name
         state.folders.id_by_uid[integer(row, "org_id"), string(row, "uid")] = integer(row, "id")
@@ -181,6 +185,7 @@ async def _import_folders(state: _ImportState) -> None:
     async for row in state.rows("folder", "org_id", "id"):
         if not state.includes_org(integer(row, "org_id")):
             continue
+        state.object_uids.add(_namespace_and_uid(row))
         folder = _convert(state, "folder", row, lambda row: objects.folder(row, state.folders))
         if folder is not None:
             dashboard_table_folders.pop((folder.org_id, folder.name), None)
@@ -194,6 +199,7 @@ async def _import_dashboards(state: _ImportState) -> None:
     async for row in state.rows("dashboard", "org_id", "id"):
         if flag(row, "is_folder") or not state.includes_org(integer(row, "org_id")):
             continue
+        state.object_uids.add(_namespace_and_uid(row))
         key = f"{integer(row, 'org_id')}/{string(row, 'uid')}"
         if string(row, "deleted"):
             state.report.add_remark("dashboard", key, Outcome.SKIPPED, "it was deleted in Grafana")
@@ -294,12 +300,19 @@ async def _import_rules(state: _ImportState) -> None:
             await state.target.put_rules(protected_object, levels)
 
 
+def _namespace_and_uid(row: Row) -> tuple[str, str]:
+    """Return the namespace and the uid of a folder or dashboard in Grafana."""
+    return namespace_of(integer(row, "org_id")), string(row, "uid")
+
+
 async def _report_newer_storage(state: _ImportState) -> None:
     """Report objects that only the table ``resource`` has, in which Grafana 12 and later may store them."""
     missing_object_count = 0
     if "group" in await state.source.columns("resource"):
-        async for row in state.source.rows("resource", ["name"], ("group", [DASHBOARD.group, FOLDER.group])):
-            if string(row, "name") not in state.dashboard_names.values():
+        async for row in state.source.rows("resource", ["namespace", "name"], ("group", [DASHBOARD.group, FOLDER.group])):
+            namespace = string(row, "namespace")
+            is_included = state.options.org_id == 0 or namespace == namespace_of(state.options.org_id)
+            if is_included and (namespace, string(row, "name")) not in state.object_uids:
                 missing_object_count += 1
     if missing_object_count:
         state.report.notices.append(
