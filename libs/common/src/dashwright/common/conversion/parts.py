@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from dashwright.common.conversion.failures import ConversionFailed
 
-#: Limit on layouts inside each other. Each of them is five levels of JSON, of which a stored document has at most 128.
+#: Limit on layouts inside each other. A stored document has at most 128 levels of JSON, and each layout takes five of them.
 MAX_LAYOUT_DEPTH: Final = 24
 
-#: Limit on numbers: sums of heights then fit into 64 bits. Times in milliseconds, which some dashboards have as ids, are permitted.
+#: Limit on numbers. It is low enough that sums of heights fit into 64 bits, and high enough for ids that are times in milliseconds.
 MAX_NUMBER: Final = 2**44
 
 _NOTHING: Final[Mapping[str, Any]] = {}

@@ -12,6 +12,7 @@ from dashwright.common.errors import BadRequest, Unavailable
 #: Seconds after which a client should try again: about the time that a restart of PostgreSQL takes.
 RETRY_AFTER_SECONDS = 1.0
 
+#: Errors that mean that the server cannot be used at the moment: it is unreachable, ends connections or accepts no more of them.
 _LOST_SERVER = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
@@ -54,8 +55,8 @@ QUERY_ERRORS = (asyncpg.PostgresError, *_CLIENT_SIDE)
 def is_connection_loss(error: BaseException, *, closed: bool) -> bool:
     """Return whether the error of a query means that the server was lost. ``closed`` is True if the connection is closed now.
 
-    asyncpg raises ``InterfaceError`` also for wrong arguments, and the caller's own code may raise ``OSError``. These
-    two count only if the connection is closed.
+    ``ConnectionError`` and ``TimeoutError`` always count. ``InterfaceError`` and other ``OSError`` count only if the connection is
+    closed: asyncpg raises the first also for wrong arguments, and the caller's own code may raise the second.
     """
     return isinstance(error, _LOST_SERVER) or (closed and isinstance(error, _CLIENT_SIDE))
 
@@ -110,7 +111,7 @@ def unreachable_error(database: str, error: BaseException) -> Unavailable:
 
 
 def _log_details(database: str, error: BaseException) -> dict[str, str]:
-    """Return details that only the log shows, under keys that no log event uses itself."""
+    """Return details that only the log shows. Their keys differ from the fields of all log events, and so replace no field."""
     return {"database": database, "cause": str(error) or type(error).__name__}
 
 
@@ -118,6 +119,8 @@ def database_label(url: str) -> str:
     """Return the database and host of a URL, such as ``dashwright at db.example:5432``, without user and password."""
     parts = urlsplit(url)
     query = parse_qs(parts.query)
-    name = query.get("dbname", query.get("database", [unquote(parts.path.lstrip("/"))]))[0]
+    path_name = unquote(parts.path.lstrip("/"))
+    # ``parse_qs`` returns a list of values for each parameter.
+    (name, *_) = query.get("dbname") or query.get("database") or [path_name]
     host = parts.netloc.rpartition("@")[2] or query.get("host", ["the local socket"])[0]
     return f"{name or 'postgres'} at {host}"

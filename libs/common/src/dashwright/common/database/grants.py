@@ -24,13 +24,13 @@ _IDENTITY_TABLES: Final = (
 _MIGRATIONS_TABLE: Final = "schema_migrations"
 _AUDIT_TABLE: Final = "audit_event"
 _DEAD_LETTER_TABLE: Final = "dead_letter"
-#: Only the gateway uses these tables.
+#: Tables that only the gateway uses, whose role is ``dashwright_api``.
 _GATEWAY_TABLES: Final = (_AUDIT_TABLE, _DEAD_LETTER_TABLE, "dashboard_snapshot", "short_url", "query_history")
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Exceptions from a role's right to read and write all tables."""
+    """Tables that a role may not write, or not use at all. The role may read and write all other tables."""
 
     read_only: tuple[str, ...] = ()
     inaccessible: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ _ANY_DEPTH: Final = "**"
 class Pattern:
     """Glob pattern."""
 
-    #: Matchers of the successive parts of a path. None matches any number of parts.
+    #: Matchers of the successive parts of a path. None is ``**``, which matches any number of parts.
     steps: tuple[Callable[[str], bool] | None, ...]
     matches_only_directories: bool
 
@@ -48,6 +48,7 @@ class Pattern:
         if self.matches_only_directories and not paths.is_directory(path):
             # The pattern cannot match the file itself, but may match a directory above it.
             parts = parts[:-1]
+        # A state is the number of steps that have matched so far. Because of ``**``, several states are possible for one path.
         states = self._closure({0})
         for part in parts:
             states = self._advance(states, part)
@@ -63,7 +64,7 @@ class Pattern:
         return bool(states)
 
     def _advance(self, states: set[int], part: str) -> set[int]:
-        """Return the states after one more part of the path. A state is the number of steps that have matched."""
+        """Return the states after one more part of the path."""
         next_states = set()
         for state in states:
             # A complete match has no further step.
@@ -77,7 +78,7 @@ class Pattern:
         return self._closure(next_states)
 
     def _closure(self, states: set[int]) -> set[int]:
-        """Add the states after ``**``, which also matches zero directories."""
+        """Return ``states`` and, for each state before a ``**``, the state after it: ``**`` also matches zero directories."""
         closure = set(states)
         for state in sorted(states):
             next_state = state

@@ -11,18 +11,18 @@ from dashwright.common.errors import TooManyRequests
 Result = TypeVar("Result")
 
 _SUSPECT_DIVISOR: Final = 4
-"""Suspect addresses get the limit of tasks divided by this number."""
+"""Divisor of the limit of tasks, for the tasks of all addresses with recent failures."""
 
 
 class BoundedThreads:
     """A thread pool that refuses tasks when too many are running or queued.
 
-    Tasks for suspect addresses, which are those with recent failures, are limited to a quarter of ``max_pending``. Many wrong credentials
+    Suspect addresses are those with recent failures. Their tasks are limited to a quarter of ``max_pending``. Many wrong credentials
     then do not block other callers.
     """
 
     def __init__(self, items: str, *, threads: int, max_pending: int) -> None:
-        """Create the pool. ``max_pending`` limits running and queued tasks; ``items`` is the plural of what the tasks check, for errors."""
+        """Create the pool. ``max_pending`` limits running and queued tasks. ``items`` says in errors what they check: ``passwords``."""
         first_word = items.partition(" ")[0]
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=first_word)
         self._items = items

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from dashwright.api.http.html import source_of
+from dashwright.api.http.html import csp_source
 from dashwright.api.http.response import JSON
 from dashwright.api.http.schemas import referenced_names
 
@@ -63,7 +63,7 @@ h2, h3, p, code { overflow-wrap: anywhere } .soft { color: var(--soft) } summary
 """
 HEADERS: Final = {
     "Content-Security-Policy": (
-        f"default-src 'none'; style-src {source_of(_STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; style-src {csp_source(_STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -72,7 +72,7 @@ HEADERS: Final = {
 """Headers of a page without script."""
 INDEX_HEADERS: Final = {
     **HEADERS,
-    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src {source_of(_SCRIPT)}",
+    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src {csp_source(_SCRIPT)}",
 }
 _MAX_ENUM_VALUES: Final = 12
 """Largest number of values of an enumeration that a page lists."""
@@ -209,10 +209,13 @@ def _operation_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
 
 def _body_html(body: Mapping[str, Any]) -> str:
     """Return the types of a body as HTML, each with its media types."""
-    media_types: dict[str, list[str]] = {}
+    media_types_by_type: dict[str, list[str]] = {}
     for media_type, content in body.get("content", {}).items():
-        media_types.setdefault(_type_html(content["schema"]), []).append(media_type)
-    lines = [type_ if names == [JSON] else f"{type_} as {escape(', '.join(names))}" for type_, names in media_types.items()]
+        media_types_by_type.setdefault(_type_html(content["schema"]), []).append(media_type)
+    lines = [
+        type_ if media_types == [JSON] else f"{type_} as {escape(', '.join(media_types))}"
+        for type_, media_types in media_types_by_type.items()
+    ]
     return "<br>".join(lines) or "no body"
 
 
@@ -264,7 +267,9 @@ def _type_html(schema: Mapping[str, Any]) -> str:
             return conjunction.join(dict.fromkeys(_type_html(part) for part in schema[keyword]))
     if "enum" in schema:
         values = [str(value) or "(empty)" for value in schema["enum"]]
-        return escape(", ".join(values[:_MAX_ENUM_VALUES] + ["…"] * (len(values) > _MAX_ENUM_VALUES)))
+        if len(values) > _MAX_ENUM_VALUES:
+            values = [*values[:_MAX_ENUM_VALUES], "…"]
+        return escape(", ".join(values))
     type_name = schema.get("type")
     if type_name == "array":
         return f"list of {_type_html(schema.get('items', {}))}"

@@ -115,12 +115,12 @@ def _resource(name: str) -> str:
 
 def _content_security_policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Return the Content-Security-Policy that permits these texts as inline styles and scripts."""
-    parts = ["default-src 'none'", f"style-src {' '.join(map(source_of, styles))}", "img-src 'self'"]
+    parts = ["default-src 'none'", f"style-src {' '.join(map(csp_source, styles))}", "img-src 'self'"]
     if scripts:
-        parts += [f"script-src {' '.join(map(source_of, scripts))}", "connect-src 'self'"]
+        parts += [f"script-src {' '.join(map(csp_source, scripts))}", "connect-src 'self'"]
     return "; ".join([*parts, "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"])
 
 
-def source_of(text: str) -> str:
+def csp_source(text: str) -> str:
     """Return the source expression that permits an inline style or script, with the digest of its text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -14,7 +14,7 @@ MAX_PANELS: Final = 60
 _MAX_MOVED: Final = 500
 """Limit on the moved panels that are listed."""
 _MAX_DETAILS: Final = 40
-"""Limit on the changed settings of one panel that are shown with their values, and on the further ones that are only named."""
+"""Limit on the changed settings of one panel that are shown with their values. As many again are shown by name only."""
 _PAST_PARTICIPLES: Final = {
     PanelAction.CHANGED: "changed",
     PanelAction.ADDED: "added",
@@ -37,7 +37,7 @@ class Side(NamedTuple):
         changed_panel = changed_panel or next((panel for panel in panels if panel.stored_title == change.title), None)
         if changed_panel is None:
             return None
-        # Without the variables of one copy, the picture shows the first copy of a repeated panel. The change applies to all copies.
+        # ``variables`` select one copy of a repeated panel. The change applies to all copies, so the picture shows the first one.
         return panel_at_half_width(
             changed_panel.model_copy(update={"title": f"{label}: {changed_panel.title}", "variables": {}}), self.address, theme
         )
@@ -122,7 +122,10 @@ def _title(change: PanelChange) -> str:
 
 
 def _settings(details: Sequence[Detail], other_details: Sequence[Detail]) -> ShownSettings:
-    """Return the changed settings. The first ``_MAX_DETAILS`` have their values, as many further ones are named."""
+    """Return the changed settings, up to ``_MAX_DETAILS`` with their values, and as many again by name.
+
+    The values of ``other_details`` are JSON, so these settings come last.
+    """
     settings = [*details, *other_details]
     named_lines = [(detail.name, setting_lines(detail.before, detail.after)) for detail in settings[:_MAX_DETAILS]]
     names = [detail.name for detail in settings[_MAX_DETAILS:]]

@@ -49,8 +49,8 @@ _MAX_DELIVERY_ID_LENGTH: Final = 100
 #: The largest payload that git hosts send.
 MAX_PAYLOAD_BYTES: Final = 25 * MEBIBYTE
 
-#: Limit on the values of a payload. A payload of the maximum size that lists names of files has fewer. Millions of values as small as
-#: ``{}`` would take a gigabyte of memory, and all other requests would wait for seconds while they are parsed.
+#: Limit on the values of a payload. Real payloads have fewer values, even those of the maximum size, which list names of files.
+#: Millions of values as small as ``{}`` would take a gigabyte of memory, and all other requests would wait while they are parsed.
 _MAX_VALUES: Final = 1_000_000
 
 #: The memory for all bodies whose signature is not verified yet.
@@ -68,8 +68,8 @@ _MAX_BUFFERED_REPOSITORIES: Final = 10_000
 class Delivery:
     """A request of a git host."""
 
-    #: The description of deliveries of this kind of host.
-    deliveries: Deliveries
+    #: The headers and payloads of this kind of host.
+    format: Deliveries
     #: The host's name of the event.
     event: str
     id: str
@@ -179,19 +179,19 @@ class Webhooks:
         signed_body = await self._verified_body(secrets.token_hex() if target is None else target.secret, delivery)
         assert target is not None, "a random secret has no valid signature"
         if not delivery.id or len(delivery.id) > _MAX_DELIVERY_ID_LENGTH or not delivery.id.isprintable():
-            raise BadRequest(f"the delivery has no valid id; send {delivery.deliveries.id_headers[0]}")
+            raise BadRequest(f"the delivery has no valid id; send {delivery.format.id_headers[0]}")
         repository, health = target.repository, target.status.health
         payload, spec = _parse_payload(delivery.media_type, signed_body.body), RepositorySpec.model_validate_json(repository.spec)
-        decision = decide(delivery.deliveries, delivery.event, payload, repository.name, spec)
+        decision = decide(delivery.format, delivery.event, payload, repository.name, spec)
         if not dry_run:
             self._delivery_times.record(repository.namespace, repository.name, self._clock.milliseconds())
-        if delivery.deliveries.events.get(delivery.event) is Event.PING:
+        if delivery.format.events.get(delivery.event) is Event.PING:
             return decision
         if health.checked is not None and not health.healthy:
             raise Unhealthy("The repository configuration is not healthy", details={"name": repository.name})
         if decision.job is None:
             return decision
-        # The audit log records the organization of the repository, since the request has no credentials.
+        # The request has no credentials: the submitter is the git host, and the audit log records the organization of the repository.
         org_id = org_of(repository.namespace) or actor.org_id
         host_actor = replace(actor, uid=f"{WEBHOOK}{repository.uid}", login=f"{WEBHOOK}{repository.name}", org_id=org_id)
         # A delivery is identified by its body, because its id is not signed: a replayed delivery could have another id.
@@ -204,14 +204,14 @@ class Webhooks:
     async def _verified_body(self, secret: str, delivery: Delivery) -> SignedBody:
         """Return the body. Raises Unauthorized if its signature is wrong.
 
-        A malformed signature, or a wrong secret in place of it, is rejected before the body is read. Signature and secret are
-        compared in constant time.
+        Some kinds of hosts sign the body, others send the secret itself. A malformed signature or a wrong secret is rejected before the
+        body is read. Signature and secret are compared in constant time.
         """
-        deliveries = delivery.deliveries
-        signature = delivery.proof.removeprefix(deliveries.proof_prefix)
-        has_signature = deliveries.proof is Proof.SIGNATURE
+        prefix = delivery.format.proof_prefix
+        signature = delivery.proof.removeprefix(prefix)
+        has_signature = delivery.format.proof is Proof.SIGNATURE
         if has_signature:
-            has_prefix = delivery.proof.startswith(deliveries.proof_prefix)
+            has_prefix = delivery.proof.startswith(prefix)
             if not (has_prefix and _SIGNATURE_PATTERN.fullmatch(signature)):
                 raise _invalid_signature()
         elif not _equals_secret(delivery.proof, secret):
@@ -249,7 +249,7 @@ def _parse_payload(media_type: str, body: bytearray) -> Any:
         if media_type == _FORM_MEDIA_TYPE:
             # Git hosts send few fields besides the payload.
             payload = bytearray(parse_qs(body.decode(), max_num_fields=10)["payload"][0].encode())
-        # An upper bound of the values: each except the first follows one of these characters, and strings may contain them, too.
+        # Each value except the first follows one of these characters. Strings may contain them, too, so the sum is an upper bound.
         if sum(payload.count(character) for character in b",[{") > _MAX_VALUES:
             raise BadRequest(f"the delivery has more than {_MAX_VALUES} values; such a payload is not read")
         return orjson.loads(payload)

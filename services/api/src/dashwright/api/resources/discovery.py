@@ -40,7 +40,7 @@ def subresources_of(kind: Kind) -> tuple[SubResource, ...]:
     if kind.status is None:
         return kind.subresources
     verbs = ("get", "patch", "update") if "update" in kind.verbs else ("get",)
-    # This action is for reads. Writes of the status require the action of the kind's verb ``status``.
+    # The action of ``get`` is for reads of the status. Writes require the action of the kind's verb ``status``.
     return (SubResource("status", kind.kind, kind.actions["get"], verbs), *kind.subresources)
 
 

@@ -35,9 +35,9 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
 
     async def list_keys(call: Call) -> Response:
         not_before = None if call.query_flag("includeExpired") else int(clock.seconds())
-        ids = call.identity.ids("apikeys:read", ScopedType.API_KEY.prefix)
+        readable_ids = call.identity.ids("apikeys:read", ScopedType.API_KEY.prefix)
         async with database.connection() as connection:
-            legacy_keys = await keys.list_legacy(connection, call.identity.org_id, not_before=not_before, ids=ids)
+            legacy_keys = await keys.list_legacy(connection, call.identity.org_id, not_before=not_before, ids=readable_ids)
         caller = call.identity if call.query_flag("accesscontrol") else None
         return json_response([_key_view(key, caller).members() for key in legacy_keys])
 

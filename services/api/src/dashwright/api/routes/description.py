@@ -22,6 +22,8 @@ from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import KINDS
 
 _HTML = "text/html; charset=utf-8"
+_TAG: Final = "description"
+"""Group of these operations in the description of the API."""
 
 
 def described_api(routes: Sequence[Route], *, version: str) -> Schema:
@@ -31,7 +33,7 @@ def described_api(routes: Sequence[Route], *, version: str) -> Schema:
 
 
 def routes(described_routes: Sequence[Route], *, version: str) -> list[Route]:
-    """Return the routes of the description in all formats. It describes ``described_routes`` and these routes.
+    """Return the routes of the description in all formats. The description covers ``described_routes`` and the returned routes.
 
     ``version`` is the product's version.
     """
@@ -40,6 +42,7 @@ def routes(described_routes: Sequence[Route], *, version: str) -> list[Route]:
     # cached, because the routes do not change while the process runs.
     @lru_cache
     def openapi_31_document() -> Schema:
+        # ``own_routes`` are assigned below, before the first request.
         return described_api([*described_routes, *own_routes], version=version)
 
     @lru_cache
@@ -88,7 +91,7 @@ def _redirect(path: str, location: str, operation_id: str) -> Route:
         return Response(302, headers={"Location": location})
 
     summary = f"redirect to {location}, for clients that use this address"
-    return Route("GET", path, redirect, PUBLIC, Operation(operation_id, summary, "description", responses={302: None}))
+    return Route("GET", path, redirect, PUBLIC, Operation(operation_id, summary, _TAG, responses={302: None}))
 
 
 _DOCS_PATH: Final = "/docs"
@@ -98,11 +101,7 @@ _REDIRECTS: Final = (
     ("/swagger.json", openapi_v2.PATH, "getSwaggerDocument"),
 )
 _DOCUMENT_SCHEMA: Final = {"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"}
-_DOCUMENT_OPERATION: Final = Operation(
-    "getOpenApi", "this description", "description", responses={200: Content(_DOCUMENT_SCHEMA), 304: None}
-)
+_DOCUMENT_OPERATION: Final = Operation("getOpenApi", "this description", _TAG, responses={200: Content(_DOCUMENT_SCHEMA), 304: None})
 _HTML_RESPONSE: Final = {200: Content(str, ("text/html",))}
-_INDEX_OPERATION: Final = Operation("getDocs", "this description as a page", "description", responses=_HTML_RESPONSE)
-_GROUP_OPERATION: Final = Operation(
-    "getDocsOfGroup", "a group of operations as a page", "description", responses=_HTML_RESPONSE, errors=(404,)
-)
+_INDEX_OPERATION: Final = Operation("getDocs", "this description as a page", _TAG, responses=_HTML_RESPONSE)
+_GROUP_OPERATION: Final = Operation("getDocsOfGroup", "a group of operations as a page", _TAG, responses=_HTML_RESPONSE, errors=(404,))

@@ -1,7 +1,7 @@
 """Classic list of panels from a layout: rows and tabs become row panels, and grids become positions.
 
-Positions follow Grafana 12.4 exactly, with its peculiarities: the first panels of an expanded row share its line, rows with a
-hidden header do not move their panels, and an empty expanded row has no position and moves the next row to the top.
+Positions follow Grafana 12.4 exactly, with its peculiarities: the panels of an expanded row begin on the line of its header, a fixed
+grid in a row with a hidden header keeps its own lines, and after an empty fixed grid the next row begins at line 0.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def classic_panels(spec: Mapping[str, Any]) -> _Panels:
 
 
 class _Flattening:
-    """Conversion of one layout to a list of panels, which gives an id to each row panel. Its methods append to ``panels``."""
+    """Conversion of one layout to a list of panels. It keeps the last id of a row panel, so that each row panel has an id of its own."""
 
     def __init__(self, elements: Mapping[str, Any]) -> None:
         self._elements = elements
@@ -74,15 +74,16 @@ class _Flattening:
         return panels
 
     def add_grid(self, layout: Mapping[str, Any], y: float, panels: _Panels) -> float:
-        """Add the panels of a grid whose first line is ``y``. Return the line below the lowest panel, or 0 without panels."""
+        """Add the panels of a grid, from line ``y`` on. Return the line below the lowest panel, or (as in Grafana) 0 without panels."""
         kind = text_in(layout, "kind")
         if kind == "GridLayout":
             return self._add_fixed_grid(object_in(layout, "spec"), y, panels)
         if kind == "AutoGridLayout":
             return self._add_auto_grid(object_in(layout, "spec"), y, panels)
-        if layout:
-            raise ConversionFailed(f"kind '{kind}' is unknown; use 'GridLayout', 'AutoGridLayout', 'RowsLayout' or 'TabsLayout'")
-        return 0
+        # A dashboard, row or tab without a layout has no panels.
+        if not layout:
+            return 0
+        raise ConversionFailed(f"kind '{kind}' is unknown; use 'GridLayout', 'AutoGridLayout', 'RowsLayout' or 'TabsLayout'")
 
     def _add_nested(
         self, section: Mapping[str, Any], inner: Mapping[str, Any], y: float, depth: int, panels: _Panels, *, is_tab: bool
@@ -126,7 +127,7 @@ class _Flattening:
         previous_count = len(panels)
         end = self.add_grid(inner, y, panels)
         has_panels = len(panels) > previous_count
-        # As in Grafana, the header of an empty expanded row has no position, except that of an auto grid.
+        # As in Grafana, the header of an empty expanded row has a position only if its layout is an auto grid.
         if is_auto or has_panels:
             header["gridPos"] = _header_position(y)
         return _next_line(inner, y, end)
@@ -135,6 +136,7 @@ class _Flattening:
         """Return the row panel of a row or tab, without its position. Its id is larger than those of all elements."""
         if self._last_row_id is None:
             self._last_row_id = max((_checked_id(name, element) for name, element in self._elements.items()), default=0)
+        # The ids of elements may be negative; those of row panels are positive.
         self._last_row_id = max(0, self._last_row_id) + 1
         header: dict[str, Any] = {"type": "row", "id": self._last_row_id}
         if (title := section.get("title")) is not None:
@@ -199,7 +201,8 @@ class _Flattening:
 def _next_line(grid: Mapping[str, Any], y: float, end: float) -> float:
     """Return the line after a row at line ``y`` whose panels end at line ``end``.
 
-    As in Grafana, only a fixed grid can end above its own row. If it is empty, the next row begins at line 0.
+    As in Grafana, the next row begins where a fixed grid ends, even if that is above ``y``: an empty grid ends at line 0, and the
+    lines of a grid below a hidden header are counted from 0.
     """
     return end if grid.get("kind") == "GridLayout" else max(y, end)
 

@@ -82,7 +82,7 @@ def _name_queries(panel: Object) -> None:
             target["refId"] = next(free)
 
 
-def add_own_annotations(dashboard: Object) -> None:
+def add_builtin_annotations(dashboard: Object) -> None:
     """Put the query of the dashboard's own annotations first, unless the dashboard has a built-in annotation query already."""
     holder = copy_object(dashboard, "annotations")
     if holder is None:

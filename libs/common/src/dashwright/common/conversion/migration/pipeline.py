@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from dashwright.common.conversion.context import ConversionContext
 from dashwright.common.conversion.failures import ConversionFailed
-from dashwright.common.conversion.migration.defaults import add_own_annotations, fill_dashboard, fill_panel
+from dashwright.common.conversion.migration.defaults import add_builtin_annotations, fill_dashboard, fill_panel
 from dashwright.common.conversion.migration.document import Object, all_panels, draft_of, number, panels_in_any_layout, top_panels
 from dashwright.common.conversion.migration.identifiers import make_ids_unique
 from dashwright.common.conversion.migration.registry import LATEST, migrations_between
@@ -54,10 +54,11 @@ def _migrate_draft(draft: Object, context: ConversionContext, version: int, targ
     fill_dashboard(draft)
     for panel in top_panels(draft):
         fill_panel(panel)
-    # From that version on, ``rows`` is not a layout but an unknown member.
-    make_ids_unique(panels_in_any_layout(draft) if version < GRID_VERSION else all_panels(draft))
+    # Before ``GRID_VERSION``, ``rows`` contains panels, too. From it on, ``rows`` is an unknown member.
+    panels = panels_in_any_layout(draft) if version < GRID_VERSION else all_panels(draft)
+    make_ids_unique(panels)
     for migration in migrations_between(version, target):
         migration(draft, context)
     draft["schemaVersion"] = target
-    add_own_annotations(draft)
+    add_builtin_annotations(draft)
     reduce_dashboard(draft)

@@ -1,4 +1,4 @@
-"""``/api/playlists``: sequences of dashboards, which are the playlists of the resource API."""
+"""``/api/playlists``: the same playlists as in the resource API, in the format of the classic API."""
 
 from typing import Any, Final
 
@@ -57,32 +57,32 @@ class _Handlers:
         return json_response([PlaylistSummary(uid=uid, name=spec["title"], interval=spec["interval"]) for uid, spec in specs])
 
     async def get(self, call: Call) -> Response:
-        return json_response(await self._shape(call))
+        return json_response(await self._requested_playlist(call))
 
     async def items(self, call: Call) -> Response:
-        return json_response((await self._shape(call)).items)
+        return json_response((await self._requested_playlist(call)).items)
 
     async def create(self, call: Call) -> Response:
         command = await call.model_or_400(PlaylistCommand, message="bad request data")
         playlist = await self._playlists.create(write_context(call), command.uid, command.spec())
-        return json_response(_shape(playlist.name, playlist.spec))
+        return json_response(_classic_playlist(playlist.name, playlist.spec))
 
     async def replace(self, call: Call) -> Response:
         command = await call.model_or_400(PlaylistCommand, message="bad request data")
         playlist = await self._playlists.replace(write_context(call), call.parameters["uid"], command.spec())
-        return json_response(_shape(playlist.name, playlist.spec))
+        return json_response(_classic_playlist(playlist.name, playlist.spec))
 
     async def delete(self, call: Call) -> Response:
         await self._playlists.delete(write_context(call), call.parameters["uid"])
         return json_response({})
 
-    async def _shape(self, call: Call) -> PlaylistShape:
+    async def _requested_playlist(self, call: Call) -> PlaylistShape:
         """Return the playlist in the path. Raises NotFound."""
         playlist = await self._playlists.get(call.identity, call.parameters["uid"])
-        return _shape(playlist.name, playlist.spec)
+        return _classic_playlist(playlist.name, playlist.spec)
 
 
-def _shape(uid: str, encoded_spec: str) -> PlaylistShape:
+def _classic_playlist(uid: str, encoded_spec: str) -> PlaylistShape:
     """Return a playlist of the resource API in the format of this API."""
     spec = orjson.loads(encoded_spec)
     items = [PlaylistDashboard(type=item["type"], value=item["value"]) for item in spec["items"]]
