@@ -18,13 +18,13 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
     """An event is sent again if its worker was killed before it recorded the delivery, and never after the record."""
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server, receiving() as receiver:
-        work_tree, end_of_test = server.create_repository("team.git"), asyncio.Event()
+        work_tree = server.create_repository("team.git")
         work_tree.commit({"a.json": '{"uid": "a", "title": "A", "panels": []}'})
 
         async def hang(_: ReceivedRequest) -> web.StreamResponse:
-            """Send no response during the test, so that the delivery is not recorded."""
-            await end_of_test.wait()
-            return web.Response(status=204)
+            """Never send a response, so that the delivery is not recorded."""
+            await asyncio.Event().wait()
+            raise AssertionError("the event is never set")
 
         receiver.respond = hang
         stack = await make_stack(DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8").start_without_queries()
@@ -66,7 +66,10 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
 
 
 async def _end_leases(database_url: str) -> None:
-    """End the leases of killed workers without waiting for a minute."""
+    """End the leases of killed workers without waiting for a minute.
+
+    The lease of a notification is the time of its next attempt: no other worker claims the notification before.
+    """
     connection = await asyncpg.connect(database_url)
     await connection.execute("update notification set next_attempt_at = now() where next_attempt_at is not null")
     await connection.close()

@@ -1,6 +1,10 @@
-"""The stored commit of a sync, its quarantine, and objects by path: the starting point of the next sync."""
+"""The stored commit, the quarantined files and the objects by path of a repository, from which its next sync starts.
+
+The generation counts changes of the repository's spec, the edition counts writes to its objects.
+"""
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 from tests.integration import synced_repository
@@ -40,6 +44,7 @@ async def test_a_commit_belongs_to_one_generation(database: Database) -> None:
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
         assert await connection.fetchval("select count(*) from repository_commit") == 0
+        # Recording for a deleted repository succeeds, but stores nothing.
         assert await repositories.record_commit(connection, uid, "c4", generation=3, edition=3)
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
 
@@ -55,22 +60,25 @@ async def test_an_outdated_edition_stores_no_commit(database: Database) -> None:
 
 
 async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> None:
-    """A sync changes only the paths that it examined, and a file that is still broken keeps its time.
+    """A sync changes only the paths that it examined (None means all), and a file that is still broken keeps its time.
 
     The quarantine is deleted with the repository.
     """
     uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    # A path may be this long, in characters that take two bytes each.
     long_path = "ü" * 5000 + ".json"
     later = NOW + timedelta(hours=1)
     async with database.connection() as connection:
-        first = [QuarantineEntry(path, "", "bad", "c1", "rules", NOW) for path in ("a.json", "b.json", long_path)]
+        first = [
+            QuarantineEntry(path, name="", message="bad", checksum="c1", rules="rules", since=NOW)
+            for path in ("a.json", "b.json", long_path)
+        ]
         await repositories.quarantine(connection, uid, first, paths=None)
         assert await repositories.list_quarantined(connection, uid) == first
         assert await repositories.list_quarantined(connection, uid, limit=2) == first[:2]
-        await repositories.quarantine(
-            connection, uid, [QuarantineEntry("b.json", "n", "worse", "", "", later)], paths={long_path, "b.json", "c.json"}
-        )
-        assert await repositories.list_quarantined(connection, uid) == [first[0], QuarantineEntry("b.json", "n", "worse", "", "", NOW)]
+        worse_file = QuarantineEntry("b.json", name="n", message="worse", checksum="", rules="", since=later)
+        await repositories.quarantine(connection, uid, [worse_file], paths={long_path, "b.json", "c.json"})
+        assert await repositories.list_quarantined(connection, uid) == [first[0], replace(worse_file, since=NOW)]
         await repositories.quarantine(connection, uid, [QuarantineEntry("c.json", "", "bad", "", "", later)], paths=None)
         assert [fault.path for fault in await repositories.list_quarantined(connection, uid)] == ["c.json"]
     async with database.transaction() as connection:
@@ -81,7 +89,10 @@ async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> N
 
 
 async def test_a_difference_from_another_commit_is_incomplete(database: Database) -> None:
-    """After a difference from another commit than the stored one, no commit is stored: reverted changes could be missing."""
+    """No commit is stored after a sync that wrote the difference to another commit than the stored one.
+
+    Changes that were stored and then reverted are not in such a difference.
+    """
     uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         await repositories.record_commit(connection, uid, "c1", generation=3, edition=0, entries=10)

@@ -73,7 +73,10 @@ async def test_every_request_is_counted(remote: Remote, mirrors: Mirrors, server
 
 
 async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
-    """Background work may not use the last quarter of a budget. After its end, no work contacts the host. A limit of 0 disables it."""
+    """Background work may not use the last quarter of a budget, and no work an empty one. A budget of 0 per minute limits nothing.
+
+    All organizations share the budget of a host.
+    """
     foreground = replace(remote, budget=HostBudget(database, 20))
     background = replace(remote, budget=HostBudget(database, 20, leaves_reserve=True))
     await background.head("main", tmp_path)
@@ -139,7 +142,7 @@ def test_retry_after_is_parsed(text: str, seconds: float | None) -> None:
 
 @pytest.mark.parametrize("retry_after", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
 async def test_a_pause_is_at_most_an_hour(remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str) -> None:
-    """A longer pause is reduced to an hour, also for numbers that exceed any interval."""
+    """A longer pause is reduced to an hour, also if the number of seconds is too large for an interval of PostgreSQL."""
     refuse_requests(server, 429, **{"Retry-After": retry_after})
     with pytest.raises(TooManyRequests) as refused:
         await remote.head("main", mirrors.ensure_root())

@@ -1,4 +1,4 @@
-"""The gateway returns the same numbers for a Prometheus query as that Prometheus."""
+"""For a query of Prometheus, the gateway returns the same numbers as the Prometheus server itself."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ GATEWAY: Labels = (("job", "gateway"),)
 
 
 def query(ref_id: str, expr: str, **fields: Any) -> dict[str, Any]:
-    """Return a query with a step of one second, as the range queries of Prometheus in these tests."""
+    """Return a query with a step of one second. The tests use the same step when they query Prometheus itself."""
     return {"refId": ref_id, "datasource": PROMETHEUS, "expr": expr, "interval": "1s", **fields}
 
 
@@ -42,10 +42,12 @@ def gateway_series(result: Any) -> dict[Labels, list[tuple[int, float]]]:
 
 def prometheus_series(data: Any) -> dict[Labels, list[tuple[int, float]]]:
     """Return the series of a response of Prometheus: epoch milliseconds and values."""
-    return {
-        labels(item["metric"]): [(round(time * 1000), float(value)) for time, value in item.get("values", [item.get("value")])]
-        for item in data["result"]
-    }
+    series = {}
+    for item in data["result"]:
+        # A range query has ``values``, an instant query one ``value``.
+        samples = item["values"] if "values" in item else [item["value"]]
+        series[labels(item["metric"])] = [(round(time * 1000), float(value)) for time, value in samples]
+    return series
 
 
 #: Expressions of range queries by refId: gauges, an aggregation, a rate, and a number without an exact decimal notation.
@@ -84,7 +86,10 @@ async def test_an_instant_query_has_the_same_numbers(oracle: QueriedPrometheus) 
 
 
 async def test_one_request_mixes_sources_and_expressions(oracle: QueriedPrometheus) -> None:
-    """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold in one request compute the expected numbers."""
+    """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold in one request compute the expected numbers.
+
+    The numbers come from Prometheus, not from the gateway's cache.
+    """
     samples = "sum by (job) (scrape_samples_scraped)"
     # A constant 10 with the label of one of the two jobs, so that ``$A + $T`` has only this job.
     pulse = {
@@ -119,6 +124,10 @@ async def test_one_request_mixes_sources_and_expressions(oracle: QueriedPromethe
     maximum = {job: max(value for _, value in prometheus_series(data)[(("job", job),)]) for job in WEIGHTS}
     jobs = sorted(WEIGHTS)
     assert results["S"]["frames"][0]["data"]["values"] == [jobs, [maximum[job] * WEIGHTS[job] for job in jobs]]
-    crossings = {frame["schema"]["fields"][-1]["labels"]["job"]: frame["data"]["values"] for frame in results["N"]["frames"]}
-    assert crossings == {job: [[float(maximum[job] * WEIGHTS[job] > 100)]] for job in jobs}
+    # The result of a threshold is 1.0 if its condition holds, else 0.0.
+    threshold_values = {}
+    for frame in results["N"]["frames"]:
+        job = frame["schema"]["fields"][-1]["labels"]["job"]
+        threshold_values[job] = frame["data"]["values"]
+    assert threshold_values == {job: [[float(maximum[job] * WEIGHTS[job] > 100)]] for job in jobs}
     assert body["meta"]["explain"]["nodes"]["A"]["cache"] == "miss"

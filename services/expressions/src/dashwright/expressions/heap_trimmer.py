@@ -9,8 +9,9 @@ from typing import Final
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 
-#: Blocks of this size have a mapping of their own, which is returned when they are freed. By default, glibc raises this size to up to
-#: 32 MB, and keeps freed blocks between blocks in use. With 1 MB instead of 8, page faults cost a third more processor time.
+#: Blocks of this size or more have a mapping of their own, which is returned when they are freed. Smaller blocks share the heap, whose
+#: freed blocks are kept while a later block is in use. By default, glibc raises this size to up to 32 MB, so that it keeps large blocks,
+#: too. With 1 MB instead of 8, page faults cost a third more processor time.
 _MIN_MAPPED_BYTES: Final = 8 * 1024 * 1024
 
 #: Free bytes at the end of the heap that are kept. By default, glibc would keep 128 KB once the size above is set, which causes page
@@ -20,7 +21,7 @@ _MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 #: Peak bytes of a request after which the heap is trimmed; smaller amounts are soon used again.
 _MIN_PEAK_BYTES: Final = 8 * 1024 * 1024
 
-#: The delay of a trim in seconds, after which the results of the request are discarded. Requests that end within it share one trim.
+#: Seconds from the end of a request to the trim: long enough for its results to be discarded, and for other requests to share the trim.
 _DELAY_SECONDS: Final = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Hysteresis of thresholds: the items that were firing before, and the condition that keeps them firing."""
+"""Hysteresis of thresholds: the items that were firing before, and the condition by which they stop firing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

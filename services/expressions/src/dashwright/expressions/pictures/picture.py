@@ -33,7 +33,7 @@ MAX_PIXELS: Final = 24_000_000
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawn picture, the report on what was drawn, or the outline of a dashboard."""
+    """The response in the requested format: a drawn picture, or JSON with the report on its panels or with the dashboard's outline."""
 
     body: bytes
     media_type: str
@@ -50,9 +50,9 @@ async def draw(
     time = picture_time(request.spec, request, settings.clock.now())
     catalog = await settings.sources.catalog(context)
     sections = await asyncio.to_thread(read_sections, request.spec, request.library_panels)
-    find_names = outline_names if request.format == "outline" else partial(used_names, panel_id=request.panel)
-    names = await asyncio.to_thread(find_names, request.spec, sections)
-    resolution = await _resolve(request, names, context, settings, catalog, time)
+    find_variable_names = outline_names if request.format == "outline" else partial(used_names, panel_id=request.panel)
+    variable_names = await asyncio.to_thread(find_variable_names, request.spec, sections)
+    resolution = await _resolve(request, variable_names, context, settings, catalog, time)
     if request.format == "outline":
         outline = partial(outline_of, panel_id=request.panel, page=request.page)
         return Picture((await asyncio.to_thread(outline, request.spec, sections, resolution, time)).to_json(), media.JSON)
@@ -74,6 +74,7 @@ async def draw(
         raise BadRequest(f"{size}, more than {MAX_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
     theme = THEMES[request.theme]
     renderer = PanelRenderer(RenderContext(theme, time.range, time.zone, context, settings, catalog, deadline))
+    # Titles may refer to the interval of the panel's queries, which depends on the width that the layout gives the panel.
     layout = replace(layout, boxes=[renderer.with_interval(box) for box in layout.boxes])
     outcomes = await renderer.render_all(layout.boxes)
     if request.format == "json":
@@ -85,10 +86,16 @@ async def draw(
 
 
 async def _resolve(
-    request: PictureRequest, names: Set[str], context: QueryContext, settings: queries.QuerySettings, catalog: Catalog, time: PictureTime
+    request: PictureRequest,
+    variable_names: Set[str],
+    context: QueryContext,
+    settings: queries.QuerySettings,
+    catalog: Catalog,
+    time: PictureTime,
 ) -> Resolution:
     """Return the values of the variables with these names."""
     spec = request.spec
+    # A time limit shorter than that of the picture leaves time for the panels.
     limits = replace(settings.limits, deadline=Deadline(BUDGET_SECONDS))
     identity = {"uid": request.uid, "title": string_of(spec.get("title"))}
     resolution_context = ResolutionContext(
@@ -99,4 +106,4 @@ async def _resolve(
         option_query(settings.sources, context, catalog, time.range, limits, settings.options),
         time.zone,
     )
-    return await resolve(spec, names, resolution_context)
+    return await resolve(spec, variable_names, resolution_context)

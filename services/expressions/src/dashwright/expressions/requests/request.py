@@ -36,7 +36,7 @@ class RequestBody:
 def read_body(body: bytes, endpoint: QueryEndpoint) -> RequestBody:
     """Return the queries, targets and time range of a body.
 
-    ``/api/ds/query`` takes a list of queries; all other endpoints require a panel's ``type`` and ``targets``.
+    All endpoints read ``queries``. All except ``/api/ds/query`` also require a panel's ``type`` and ``targets``.
     Raises BadRequest if the body is not JSON.
     """
     try:
@@ -164,8 +164,8 @@ def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
     default_range = _default_range(request_body, now, draft)
     if len(request_body.queries) > limits.query_targets:
         refusal = limits.refusal("query_targets", f"there are {len(request_body.queries)} queries and targets", "send fewer at a time")
-        pointer, _ = request_body.queries[limits.query_targets]
-        draft.faults.append(Fault(pointer, refusal.message, refusal.message_id))
+        first_surplus_pointer, _ = request_body.queries[limits.query_targets]
+        draft.faults.append(Fault(first_surplus_pointer, refusal.message, refusal.message_id))
         return draft
     for pointer, query in request_body.queries:
         limits.deadline.check()

@@ -45,7 +45,7 @@ def _reduce(target: ReduceTarget, _time_range: TimeRange, _limits: Limits) -> Ex
 
 
 def _resample(target: ResampleTarget, time_range: TimeRange, limits: Limits) -> Expression:
-    return Resample.of(_input(target), target.window, target.downsampler, target.upsampler, time_range, limits)
+    return Resample.of(_input_ref_id(target), target.window, target.downsampler, target.upsampler, time_range, limits)
 
 
 def _classic(target: ClassicConditionsTarget, _time_range: TimeRange, _limits: Limits) -> Expression:
@@ -68,25 +68,27 @@ def _threshold(target: ThresholdTarget, _time_range: TimeRange, _limits: Limits)
     if len(target.conditions) != 1:
         raise BadRequest(f"threshold expression requires exactly one condition, got {len(target.conditions)}")
     condition = target.conditions[0]
-    return Threshold(_input(target), predicate_of(condition.evaluator.type, condition.evaluator.params), _hysteresis(condition))
+    return Threshold(_input_ref_id(target), predicate_of(condition.evaluator.type, condition.evaluator.params), _hysteresis(condition))
 
 
 def _hysteresis(condition: ThresholdCondition) -> Hysteresis | None:
     if condition.unload_evaluator is None:
         return None
     unload_condition = predicate_of(condition.unload_evaluator.type, condition.unload_evaluator.params)
-    return Hysteresis(unload_condition, _fingerprints(condition.loaded_dimensions) if condition.loaded_dimensions else frozenset())
+    return Hysteresis(unload_condition, _loaded_fingerprints(condition.loaded_dimensions) if condition.loaded_dimensions else frozenset())
 
 
-def _fingerprints(loaded_dimensions: dict[str, Any]) -> frozenset[int]:
-    """Return the fingerprints in the JSON of a frame. Raises BadRequest."""
+def _loaded_fingerprints(loaded_dimensions: dict[str, Any]) -> frozenset[int]:
+    """Return the fingerprints of the items that were firing before, from the JSON of their frame. Raises BadRequest."""
     try:
+        # ``read_frames`` checks encoded JSON.
         return fingerprints_of(read_frames(write_json([loaded_dimensions]))[0])
     except (BadRequest, Invalid) as error:
         raise BadRequest(f"failed to parse loaded dimensions: {error.message}") from error
 
 
-def _input(target: ResampleTarget | ThresholdTarget) -> str:
+def _input_ref_id(target: ResampleTarget | ThresholdTarget) -> str:
+    """Return the refId of the input of a target. Raises BadRequest if the target names none."""
     return ref_id_of(target.expression, f"no variable specified to reference for refId {target.ref_id}")
 
 

@@ -13,7 +13,7 @@ _NUMBER, _BOOLEAN, _INTEGER = SqlType.NUMBER, SqlType.BOOLEAN, SqlType.INTEGER
 
 MACROS = (
     macro("int_div(a, b)", "cast(trunc(a / b) as bigint)"),
-    # The complement of a number from 0 is taken within 64 bits, whose largest number is 2**64 - 1.
+    # The complement of a non-negative number is taken within 64 bits, whose largest number is 2**64 - 1. ``$x`` is the bound value.
     macro("bit_not(x)", "case when $x < 0 then -$x - 1 else 18446744073709551615::hugeint - $x end", x="x::hugeint"),
 )
 
@@ -24,7 +24,7 @@ def _number_operand(node: exp.Expr) -> exp.Expr:
 
 
 def _left_operand(node: exp.Expr, *operators: type[exp.Expr]) -> exp.Expr:
-    """Return the left operand. It needs no parentheses if it is one of ``operators``, which have the same precedence."""
+    """Return the left operand. The result of one of ``operators`` is a number of the same precedence, and is used unchanged."""
     return node if isinstance(node, operators) else _number_operand(node)
 
 
@@ -43,7 +43,7 @@ def arithmetic(node: exp.Add | exp.Sub | exp.Mul) -> exp.Expr:
 
 
 def _numeric_type(node: exp.Expr) -> SqlType:
-    """Return the type to which arithmetic converts an operand: INTEGER for integers and booleans, else NUMBER."""
+    """Return the type that an operand has for the type of the result: INTEGER for integers and booleans, else NUMBER."""
     return _INTEGER if type_of(node) in {_INTEGER, _BOOLEAN} else _NUMBER
 
 
@@ -55,6 +55,7 @@ def divide(node: exp.Div) -> exp.Expr:
 def integer_division(node: exp.IntDiv) -> exp.Expr:
     """Return the integer part of a quotient."""
     left, right = _number_operand(node.this), _number_operand(node.expression)
+    # After the conversion to NUMBER, only literals may still be integers. DuckDB's ``divide`` divides integers exactly.
     are_integers = {type_of(left), type_of(right)} == {_INTEGER}
     return call("divide" if are_integers else "mysql_int_div", left, right, result_type=_INTEGER)
 
@@ -83,7 +84,7 @@ def bitwise(node: exp.Binary) -> exp.Expr:
 
 
 def logical(node: exp.Connector) -> exp.Expr:
-    """Return the AND or OR of two conditions. An operand of the other type, OR or AND, gets parentheses."""
+    """Return the AND or OR of two conditions. An OR inside an AND, or an AND inside an OR, gets parentheses."""
     operands = []
     for operand in (node.this, node.expression):
         condition = coerce(operand, _BOOLEAN)

@@ -33,7 +33,7 @@ _PROGRAM = Path(__file__).with_name("child.py")
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
 #: Processor time in seconds after which a child is replaced.
 _MAX_CPU_SECONDS = 600
-#: The number of statements with the longest allowed duration that a child can run, even if they exceed ``_MAX_CPU_SECONDS``.
+#: A child may run at least this many statements of the longest permitted duration, even if that exceeds ``_MAX_CPU_SECONDS``.
 _MIN_STATEMENTS_PER_CHILD = 4
 
 #: A child may map this multiple of a statement's bytes: for the tables, the database, and the result twice.
@@ -84,18 +84,20 @@ class ChildResponse:
 class Child:
     """One confined process. It must not be used by two threads concurrently.
 
-    ``start`` calls its argument in a thread that outlives the process, and returns the result.
+    ``call_in_starter`` calls its argument in a thread that outlives the process, and returns the result. The kernel kills the process
+    when the thread that started it ends.
     """
 
-    def __init__(self, settings: SandboxSettings, start: Callable[[Callable[[], Any]], Any]) -> None:
+    def __init__(self, settings: SandboxSettings, call_in_starter: Callable[[Callable[[], Any]], Any]) -> None:
         self._memory = SharedMemory()
         try:
-            self._process = start(self._start)
+            self._process = call_in_starter(self._start_process)
         except OSError as error:
             self._memory.close()
             raise ChildUnavailable(f"the process for statements cannot be started: {error}") from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        # ``Pipe`` reads and writes descriptors. It needs copies, because Popen's files close their own descriptors.
         self._pipe = Pipe(os.dup(self._process.stdout.fileno()), os.dup(self._process.stdin.fileno()))
         self._process.stdin.close()
         self._process.stdout.close()
@@ -117,7 +119,8 @@ class Child:
     def run(self, request: Mapping[str, Any], layout: BufferLayout, remaining_seconds: RemainingSeconds) -> ChildResponse:
         """Return the response to ``request``, which has the ``sql`` and the limits of ``cells`` and ``bytes`` of the result.
 
-        Raises ChildEnded, ChildUnavailable, OSError if there is no memory for the tables, and the errors of ``remaining_seconds``.
+        Raises ChildEnded, ChildUnavailable, OSError if there is no memory for the tables, and the errors that a call of
+        ``remaining_seconds`` raises.
         """
         try:
             self._prepare(remaining_seconds)
@@ -127,6 +130,7 @@ class Child:
             size = _body_size(header, limit=request["bytes"] + _OVERHEAD_PER_CELL * request["cells"])
             response = ChildResponse(header, memoryview(self._pipe.read_bytes(size, remaining_seconds)))
             self.needs_replacement = float(header["cpu"]) + self._settings.seconds > self._settings.cpu_seconds
+        # All except PipeClosed mean a malformed response. The child is not trusted, so it is killed.
         except (PipeClosed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ChildEnded(self._kill_and_describe()) from error
         self._memory.clear()
@@ -176,6 +180,7 @@ class Child:
 
     def _read_header(self, remaining_seconds: RemainingSeconds) -> dict[str, Any]:
         header = orjson.loads(self._pipe.read_header(remaining_seconds))
+        # A child that sends another header cannot be used, as if it had closed the pipe.
         if not isinstance(header, dict):
             raise PipeClosed
         return header
@@ -183,11 +188,11 @@ class Child:
     def _kill_and_describe(self) -> str:
         """Kill the process and return the reason of its end, for a message."""
         self.kill()
-        # Popen's return code is negative if a signal ended the process.
-        signal_number = -(self._process.returncode or 0)
-        return f"it was ended by {signal.Signals(signal_number).name}" if signal_number > 0 else f"it ended with status {-signal_number}"
+        return_code = self._process.returncode or 0
+        # If a signal ended the process, Popen's return code is its negative number.
+        return f"it was ended by {signal.Signals(-return_code).name}" if return_code < 0 else f"it ended with status {return_code}"
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start_process(self) -> subprocess.Popen[bytes]:
         # In a session of its own, so that Ctrl-C in the terminal does not reach it.
         return subprocess.Popen(  # noqa: S603 (our own program)
             [sys.executable, "-I", "-B", str(_PROGRAM)],
@@ -213,7 +218,7 @@ class Sandbox:
         self._children: set[Child] = set()
         self._lock = threading.Lock()
         self._is_stopped = False
-        # On Linux a child ends with the thread that started it, so one thread that outlives all children starts them.
+        # A child asks Linux to kill it when its parent ends, which is the thread that started it. So one lasting thread starts all.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sql-starter")
 
     @property
@@ -272,8 +277,10 @@ class Sandbox:
                 child = None
             child = child or self._start_child()
             yield child
-            reusable_child = None if child.needs_replacement or not child.is_alive or self._is_stopped else child
+            if child.is_alive and not child.needs_replacement and not self._is_stopped:
+                reusable_child = child
         finally:
+            # After an error in the block, the child is discarded, too: it may still run the statement.
             if child is not None and reusable_child is None:
                 self._discard(child)
             self._free_slots.put(reusable_child)

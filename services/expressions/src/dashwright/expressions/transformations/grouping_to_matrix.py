@@ -1,4 +1,4 @@
-"""A matrix with a row and a column for each value of two columns. Its cells have the values of a third column."""
+"""A matrix from three columns: the first has the headers of the columns, the second those of the rows, and the third the cells."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,16 +17,16 @@ def grouping_to_matrix(frames: Frames, options: Mapping[str, Any], context: Cont
     Several frames, or a frame without these columns, are unchanged.
     """
     column_name, row_name = (string_of(options.get(key)) or TIME_NAME for key in ("columnField", "rowField"))
+    value_name = string_of(options.get("valueField")) or VALUE_NAME
     if len(frames) != 1:
         return frames
-    headers, rows, cells = (
-        _column(frames[0], name) for name in (column_name, row_name, string_of(options.get("valueField")) or VALUE_NAME)
-    )
+    headers, rows, cells = (_column(frames[0], name) for name in (column_name, row_name, value_name))
     if headers is None or rows is None or cells is None:
         return frames
     column_values, row_values = _distinct(headers.values), _distinct(rows.values)
     context.check_cells(len(row_values), len(column_values) + 1)
     empty = special_value(options.get("emptyValue"))
+    # As in Grafana, cells are stored by text: values that differ only by type, such as 1 and "1", share their cells.
     matrix: dict[tuple[str, str], Any] = {}
     for header, row, value in zip(headers.values, rows.values, cells.values, strict=False):
         matrix[text_of(header), text_of(row)] = value

@@ -64,6 +64,7 @@ def status_of(
     second.
     """
     remaining = batch.total - batch.ended
+    # Items may still be added to a batch that is not closed, so its end is unknown.
     is_estimated = batch.finished_at is None and batch.is_closed and rate > 0
     return BatchStatus(
         state=_state_of(batch),
@@ -85,7 +86,9 @@ def _state_of(batch: StoredBatch) -> BatchState:
         return BatchState.RUNNING if batch.is_closed else BatchState.OPEN
     if batch.stop_reason == batches.CANCELLED:
         return BatchState.CANCELLED
-    return BatchState.ERROR if batch.error or batch.stop_reason else BatchState.SUCCESS
+    # ``error`` is the number of failed items.
+    has_failed_items = batch.error > 0
+    return BatchState.ERROR if has_failed_items or batch.stop_reason else BatchState.SUCCESS
 
 
 def _error_text(index: int, item_id: str, status: str) -> str:

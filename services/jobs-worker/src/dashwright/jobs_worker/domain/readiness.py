@@ -10,13 +10,13 @@ from dashwright.common.secrets import SecretUnreadable
 
 _READY: Final = "Ready"
 _NOT_SYNCED_MESSAGES: Final = ["the repository cannot be read, and is not synced until it can be"]
-"""The message of a status without a message of its own. A status with exactly this message loses it when the repository is read."""
+"""Message for a sync status that has none when the repository cannot be read. It is removed when the repository is read again."""
 
 
 def field_to_correct(spec: RepositorySpec, error: DashwrightError) -> str:
     """Return the field to change so that a repository can be read, by the type of the error."""
     if error.causes:
-        # Errors of git name the settings of all hosts ``spec.githost``.
+        # In errors of git, ``spec.githost`` is the section of the spec with the settings of any kind of host.
         return error.causes[0].field.replace("spec.githost", f"spec.{spec.type}", 1)
     if spec.type is RepositoryType.LOCAL:
         return "spec.local.path"
@@ -34,6 +34,7 @@ def set_readiness(status: RepositoryStatus, spec: RepositorySpec, error: Dashwri
         status.sync.message = [] if status.sync.message == _NOT_SYNCED_MESSAGES else status.sync.message
         ready_condition = _condition(status, "True", "Available", "The repository can be read", generation, now)
     else:
+        # ``error`` is the kind of failure: the repository cannot be read.
         status.health = HealthStatus(healthy=False, error="health", checked=now, message=[error.message])
         status.field_errors = [FieldError(type="FieldValueInvalid", field=field_to_correct(spec, error), detail=error.message)]
         status.sync.message = status.sync.message or list(_NOT_SYNCED_MESSAGES)

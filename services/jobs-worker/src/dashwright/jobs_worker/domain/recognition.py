@@ -45,7 +45,7 @@ class NoResource(Invalid):
         self.remark = remark
 
 
-def check_content(tree: Any) -> None:
+def require_resource(tree: Any) -> None:
     """Raise NoResource for a tree that is neither a dashboard in any form nor a resource that may have been meant for a sync."""
     if not isinstance(tree, dict):
         raise NoResource("the file holds no object, so no resource")
@@ -60,7 +60,7 @@ def check_content(tree: Any) -> None:
         raise NoResource(f"{actual_type} is not synced", f"{actual_type} is not synced: it is ignored" if is_known_group else "")
 
 
-def check_unreadable(path: str, text: str, fault: Invalid) -> None:
+def require_possible_resource(path: str, text: str, fault: Invalid) -> None:
     """Raise NoResource if an unreadable file certainly has no resource. ``fault`` is the error of the strict parser."""
     if path.endswith(".json"):
         trees = _parse_json_with_comments(text)
@@ -75,7 +75,7 @@ def check_unreadable(path: str, text: str, fault: Invalid) -> None:
 
 def _may_be_resource(tree: Any) -> bool:
     try:
-        check_content(tree)
+        require_resource(tree)
     except NoResource:
         return False
     return True

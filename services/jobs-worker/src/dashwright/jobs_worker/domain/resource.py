@@ -1,4 +1,4 @@
-"""The resource in the bytes of a file."""
+"""Reader of the files of a repository: it returns the object that a file describes, after the checks that the API makes, too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
+from dashwright.common import json_documents
 from dashwright.common.errors import Invalid, TooLarge
+from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import object_name
-from dashwright.common.jobs.paths import check_depth
-from dashwright.common.json_documents import check_depth as check_nesting
 from dashwright.common.json_documents import check_strings, read_shallow_json, write_json
 from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL
 from dashwright.common.kinds.draft import Draft
@@ -22,7 +22,7 @@ from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_names
 from dashwright.jobs_worker.domain.file_kinds import kind_and_version, kind_of_plural
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SYSTEM_ANNOTATIONS
-from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable
+from dashwright.jobs_worker.domain.recognition import NoResource, require_possible_resource, require_resource
 
 MAX_METADATA_CHARACTERS = 256 * 1024
 """Limit on the characters of the labels of an object, and on those of its annotations."""
@@ -45,6 +45,7 @@ class Resource:
     key: Key
     kind: str
     version: str
+    #: Values of the spec that are also stored in columns, such as the title.
     extract: Extract
     #: Compact JSON.
     spec: bytes
@@ -111,11 +112,11 @@ class ResourceReader:
         try:
             tree = _parse(path, text)
         except Invalid as fault:
-            check_unreadable(path, text, fault)
+            require_possible_resource(path, text, fault)
             raise
-        check_content(tree)
+        require_resource(tree)
         resource = self._from_resource(path, tree) if is_resource(tree) else self._from_classic(path, unwrap_dashboard(tree) or tree)
-        check_depth(path, self.max_folder_depth)
+        paths.check_depth(path, self.max_folder_depth)
         return resource
 
     def tree(self, path: str, body: bytes) -> Any:
@@ -176,14 +177,14 @@ class ResourceReader:
                 )
         key = Key(kind.group, kind.plural, name)
         stored_version = kind.stored_version(version, extract)
-        return Resource(key, kind.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations, is_classic)
+        return Resource(key, kind.kind, stored_version, extract, write_json(draft.spec), draft.labels, draft.annotations, is_classic)
 
 
 def _parse(path: str, text: str) -> Any:
     if path.endswith(".json"):
         return read_shallow_json(text)
     tree = read_yaml(text)
-    check_nesting(tree)
+    json_documents.check_depth(tree)
     return tree
 
 

@@ -1,4 +1,4 @@
-"""Lexer of math expressions. It reads the longest operator that matches, so ``$A+-1`` and ``!!$A`` need no spaces."""
+"""Lexer of math expressions. ``+-`` and ``!!`` are each read as two operators, so ``$A+-1`` and ``!!$A`` need no spaces."""
 
 import re
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ _SYMBOL = re.compile(r"\*\*|==|!=|>=|<=|&&|\|\||[!<>+\-*/%]")
 _SYMBOL_RUN = re.compile(r"[!<>=&|+\-*/%]+")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: Characters that must not follow a number immediately.
-_NUMBER_RUN = re.compile(r"[\w.]+")
+_NUMBER_SURPLUS = re.compile(r"[\w.]+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLE = re.compile(r"\$\w+")
 _BRACED_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
@@ -154,8 +154,9 @@ def _string(source: str, position: int) -> Token:
 
 def _number(source: str, position: int) -> Token:
     number = _NUMBER.match(source, position)
+    # A lone dot begins no number; the surplus then begins at the dot.
     end = number.end() if number else position
-    surplus = _NUMBER_RUN.match(source, end)
+    surplus = _NUMBER_SURPLUS.match(source, end)
     if number is None or surplus is not None:
         invalid = source[position : surplus.end() if surplus else end]
         raise parse_error(f'illegal number syntax: "{invalid}"', source, position)

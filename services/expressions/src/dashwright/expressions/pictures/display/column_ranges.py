@@ -22,13 +22,14 @@ class ColumnRanges:
     def of(self, column: PanelColumn, stored_type: str) -> Range:
         """Return the range of a configured column. ``stored_type`` is its type before ``PanelColumn.guess_type``.
 
-        Columns of numbers share the range of all numbers, or that of the first column whose two ends are configured.
+        Columns of numbers share one range. The first call for such a column, or for a column with two configured ends, sets it: to the
+        configured ends, or else to the range of all numbers.
         """
         low, high = (number_of(column.config.get(name)) for name in ("min", "max"))
         if low is not None and high is not None:
             self._common = self._common or (low, high)
             return low, high
-        # A column whose type was guessed is not one of the numbers that share a range.
+        # A column has a range of its own if its type was guessed, or if its configuration (``fieldMinMax``) says so.
         if column.type == "number" and (stored_type != "number" or column.config.get("fieldMinMax")):
             return _own_range(column)
         if stored_type != "number":
@@ -43,7 +44,7 @@ class ColumnRanges:
         for column in self._numbers:
             if len(column.field):
                 lowest, greatest = _own_range(column)
-                # As in Grafana, a column of nulls counts as one of zeros.
+                # A column of nulls has no ends. As in Grafana, they are compared as zeros.
                 low = lowest if low is None or (lowest or 0) < low else low
                 high = greatest if high is None or (greatest or 0) > high else high
         return (None, None) if low is None and high is None else (low or 0.0, high or 0.0)
@@ -51,6 +52,7 @@ class ColumnRanges:
 
 def _own_range(column: PanelColumn) -> Range:
     """Return the range of the finite numbers of a column."""
+    # Texts and other objects have no ``numbers``. Their ends are the results of the calculations, as in Grafana.
     if column.field.values.dtype == np.object_:
         low, high = (column.reduced(CALCULATIONS[name]) for name in ("min", "max"))
         return number_of(low), number_of(high)

@@ -11,14 +11,14 @@ from dashwright.expressions.pictures.panels.legend import NAME_COLUMN, LegendEnt
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.style import Style
 
-#: Further calculations of a legend are ignored.
+#: The maximum number of calculations in a legend. Further ones in its options are ignored.
 _MAX_CALCULATIONS: Final = 12
 #: The maximum number of results that are shown for a calculation with several results.
 _MAX_LISTED: Final = 20
 
 
 def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales: frozenset[Any]) -> tuple[list[LegendEntry], list[str]]:
-    """Return the entries of a legend, and the titles of the columns of their values, which are empty for a list.
+    """Return the entries of a legend, and the titles of its columns of values. Without the display mode ``table``, it has no columns.
 
     ``right_scales`` are the keys of the scales whose axes are at the right.
     """
@@ -30,6 +30,7 @@ def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales:
     for series in plotted:
         if series.look.is_in_legend:
             name = f"{series.name} (right y-axis)" if series.scale in right_scales and not series.look.is_hidden else series.name
+            # A series without a column of a frame, such as one of totals, has no source and so no results.
             source = series.series.source
             results = [source.calculated(calculation) if source else None for calculation in calculations]
             rows.append((series, name, results))
@@ -51,7 +52,10 @@ def result_text(style: Style, calculation: Calculation, result: Any) -> str:
         return ", ".join(result_text(style, calculation, value) for value in result[:_MAX_LISTED])
     if calculation.unit is not None:
         config = {**style.config, "unit": calculation.unit}
-        style = Style(config if calculation.unit == "percent" else {**config, "decimals": None}, style.theme)
+        # The configured decimals are for the values. They fit a percentage, but not a count.
+        if calculation.unit != "percent":
+            config["decimals"] = None
+        style = Style(config, style.theme)
     return str(style.processor.display(result if isinstance(result, int | float) else None))
 
 

@@ -20,13 +20,15 @@ from dashwright.expressions.pictures.svg import text_element, text_width, trunca
 from dashwright.expressions.pictures.theme import Theme
 
 FONT_SIZE: Final = 11.0
-#: Pixels of the time axis, between labels and the plot, and of the title of an axis.
+#: Lengths in pixels.
 TIME_AXIS_HEIGHT: Final = 20.0
+#: The gap between the labels of a value axis and the plot.
 _LABEL_GAP: Final = 7.0
+#: The font size of the title of a value axis, and the width of the title with its margin.
 _TITLE_SIZE: Final = 12.0
 _TITLE_WIDTH: Final = 18.0
 _MAX_LABEL_WIDTH: Final = 140.0
-#: Zeros at the end of a number's decimals.
+#: Zeros at the end of a number's decimals: of ``1.50 kB``, group 1 is the ``1`` and group 2 the ``.5`` before the zeros.
 _TRAILING_ZEROS: Final = re.compile(r"(\d)(?:\.0+|(\.\d*?[1-9])0+)(?!\d)")
 #: Prefixes of the units whose texts keep zeros at their end, because these digits are not decimals.
 _UNITS_WITH_FIXED_TEXT: Final = ("date", "time", "currency", "locale", "bool")
@@ -103,7 +105,7 @@ def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxi
 
 
 def tick_texts(style: Style, values: Sequence[float], step: float | None = None) -> list[str]:
-    """Return the labels of ticks: the values with the decimals of the step between ticks, unless the style has some."""
+    """Return the labels of ticks. Without configured decimals, labels have those of the step between ticks, and no zeros at their end."""
     if style.decimals is not None:
         return [style.format_value(value) for value in values]
     if step and (decimals := step_decimals(step)):
@@ -140,7 +142,7 @@ def value_axis_elements(axes: Sequence[ValueAxis], left: float, top: float, widt
             elements.append(f'<path d="M{edge:.1f} {top:.1f}v{axis.scale.height:.1f}" fill="none" stroke="{colour}"/>')
         edge += outwards * axis.width
         if axis.title:
-            # Turned letters are to the left of their baseline.
+            # ``x`` is the baseline of the turned title, and its letters are at the left of the baseline.
             elements.append(_title(axis, edge - 4 if axis.is_right else edge + _TITLE_SIZE, top, colour))
         edges[axis.is_right] = edge
     return elements
@@ -164,7 +166,7 @@ def _time_ticks(plot: Plot) -> tuple[Sequence[float], Sequence[str]]:
 
 
 def _ends(members: Sequence[PlottedSeries]) -> tuple[float, float] | None:
-    """Return the ends of the scale of some series; None if it has none."""
+    """Return the lowest and the highest value of the scale that some series share, or None if they have no range."""
     first = members[0]
     is_logarithmic = distribution_of(first.style.custom)[0] == "log"
     lows, highs = [], []

@@ -49,8 +49,9 @@ def time_ticks(start: float, end: float, width: float, text_width: Callable[[str
     length = end - start
     if not length > 0 or not width > 0:
         return TimeTicks([], [])
-    # Labels are about as wide as one at the start, in the format for the closest possible ticks.
-    sample = _format(length, length * _SPACE / width)(local_time(start, zone))
+    # The label of the start is a sample of the width of all labels. Its format is that of the closest possible ticks.
+    closest_step = length * _SPACE / width
+    sample = _format(length, closest_step)(local_time(start, zone))
     label_length = length * text_width(sample) / width
     min_step = label_length + length * _GAP / width
     step = next((step for step in _STEPS if step >= min_step), _STEPS[-1])
@@ -74,13 +75,13 @@ def local_time(time: float, zone: tzinfo) -> datetime:
 
 def _multiples(start: float, end: float, step: float, zone: tzinfo) -> Iterator[float]:
     """Yield the times, in ascending order, that the clocks of the zone show as multiples of a step since 1970."""
-    first, last = (_clock(local_time(time, zone)) for time in (start, end))
+    # The offsets of zones are whole minutes, so the multiples of shorter steps are the same in all zones.
     if zone is UTC or step < _MINUTE:
-        # The offsets of zones are whole minutes.
         yield from _even(start, end, step)
         return
+    first, last = (_clock(local_time(time, zone)) for time in (start, end))
     multiples = set[float]()
-    # If clocks are set back within the range, they show times beyond those at its ends.
+    # Clocks that are set back within the range show times after ``last`` before the change, or times before ``first`` after it.
     for clock in _even(min(first, last) - _MAX_CHANGE, max(first, last) + _MAX_CHANGE, step):
         multiples.update(_instants(clock, zone))
     yield from sorted(multiples)
@@ -96,12 +97,13 @@ def _even(start: float, end: float, step: float) -> Iterator[float]:
 
 def _starts_of_months(start: float, end: float, step: float, zone: tzinfo) -> Iterator[float]:
     """Yield the starts of every n-th month or year. ``step`` is n months or years in milliseconds."""
-    months = round(step / _YEAR) * 12 or round(step / _MONTH)
+    months = round(step / _YEAR) * 12 if step >= _YEAR else round(step / _MONTH)
     first = local_time(start, zone)
     # The number of a month, counted from the year 0.
     index = math.ceil((first.year * 12 + first.month - 1) / months) * months
     while index // 12 < MAXYEAR:
         clock = _clock(datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC))
+        # ``end`` is in UTC, from which the clocks of a zone differ by less than a day.
         if clock > end + _DAY:
             return
         yield from _instants(clock, zone)

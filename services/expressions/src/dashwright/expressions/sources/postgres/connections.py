@@ -36,7 +36,7 @@ class Resolver(Protocol):
     """Resolver of hosts to addresses that may be connected to."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> Sequence[IPv4Address | IPv6Address]:
-        """Return the allowed addresses of a host. Raises BadRequest or SourceFailed."""
+        """Return the allowed addresses of a host. Without encryption, fewer are allowed. Raises BadRequest or SourceFailed."""
         ...
 
 
@@ -78,6 +78,7 @@ class Connections:
         DeadlineExceeded if no connection becomes free, and Unavailable if all pools are in use. Errors of statements
         are those of asyncpg.
         """
+        # Errors before the ``yield`` may reveal the settings of the data source. Errors of statements are for all callers.
         with confidential_errors():
             entry = self._entry_of(record)
         entry.user_count += 1
@@ -164,6 +165,7 @@ class Connections:
     def _new_pool(self, record: SourceRecord) -> "asyncpg.Pool[asyncpg.Record]":
         address = address_of(record)
 
+        # asyncpg passes the connection parameters of the pool, too. ``address`` has them all, except the loop.
         async def connect(*_: object, **options: Any) -> MeteredConnection:
             try:
                 return await self._connect(address, options["loop"])
@@ -212,7 +214,7 @@ async def _open_connection(address: Address, hosts: list[str], seconds: float, l
         target_session_attrs=asyncpg.connect_utils.SessionAttribute.any,
         server_settings={"application_name": "dashwright"},
         timeout=seconds,
-        statement_cache_size=0,  # Statements differ by their times, and a reset deletes prepared statements.
+        statement_cache_size=0,  # The text of a statement contains its time range, and a reset deletes prepared statements.
         connection_class=MeteredConnection,
         loop=loop,
     )

@@ -12,7 +12,7 @@ from dashwright.common.models.data_sources import SourceRecord
 #: Exceptions that ``connect`` raises.
 CONNECT_ERRORS: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, ssl.SSLError)
 
-#: Exceptions that a statement raises, including those of a lost connection. Cleanup ignores them.
+#: Exceptions that a statement raises, including those of a lost connection. They are ignored when a connection is reset or closed.
 STATEMENT_ERRORS: Final = (OSError, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError, asyncio.InvalidStateError)
 
 MESSAGE_ID: Final = "postgres.query"
@@ -28,7 +28,14 @@ _LOCK_NOT_AVAILABLE = "55P03"
 _READ_ONLY_TRANSACTION = "25006"
 _PERMISSION_DENIED = "42501"
 #: Classes of SQLSTATE codes that are errors of the server, not of the statement.
-_SERVER_ERROR_CLASSES = ("08", "53", "57", "58", "XX", "40")
+_SERVER_ERROR_CLASSES = (
+    "08",  # Lost connection.
+    "53",  # Insufficient resources.
+    "57",  # Intervention of an operator.
+    "58",  # System error.
+    "XX",  # Internal error.
+    "40",  # Rollback, such as after a deadlock.
+)
 
 
 def connection_error(error: BaseException, record: SourceRecord, seconds: float) -> SourceFailed:
@@ -39,6 +46,7 @@ def connection_error(error: BaseException, record: SourceRecord, seconds: float)
             return SourceFailed(f"{server} refuses the user {record.user!r} ({_server_message(error)}); check user, password and sslmode")
         case asyncpg.InvalidCatalogNameError():
             return SourceFailed(f"{server} has no such database ({_server_message(error)}); check the database's name")
+        # asyncpg itself raises a PostgresConnectionError, if the connection ends too early. The last case is for such errors.
         case asyncpg.PostgresError() if not isinstance(error, asyncpg.PostgresConnectionError):
             return SourceFailed(f"{server} accepts no connection ({_server_message(error)}); try again, or ask its administrator")
         case ssl.SSLCertVerificationError():
@@ -87,12 +95,12 @@ def _position(error: asyncpg.PostgresError, sql: str) -> str:
     index = int(position) - 1 if position.isdigit() else -1
     if not sql or not 0 <= index <= len(sql):
         return ""
-    start = sql.rfind("\n", 0, index) + 1
-    end = sql.find("\n", index)
-    line, column = sql.count("\n", 0, index) + 1, index - start
-    first_column = max(0, column - _SNIPPET_LENGTH)
-    snippet = sql[start + first_column : min(end if end >= 0 else len(sql), index + _SNIPPET_LENGTH)].replace("\t", " ")
-    return f" at line {line}, column {column + 1}\n{snippet}\n{' ' * (column - first_column)}^"
+    line_start = sql.rfind("\n", 0, index) + 1
+    text_to_line_end = sql[:index] + sql[index:].partition("\n")[0]
+    line, column = sql.count("\n", 0, index) + 1, index - line_start
+    snippet_start = max(line_start, index - _SNIPPET_LENGTH)
+    snippet = text_to_line_end[snippet_start : index + _SNIPPET_LENGTH].replace("\t", " ")
+    return f" at line {line}, column {column + 1}\n{snippet}\n{' ' * (index - snippet_start)}^"
 
 
 def _advice(error: asyncpg.PostgresError, code: str) -> str:

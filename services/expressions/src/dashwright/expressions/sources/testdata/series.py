@@ -22,8 +22,8 @@ from dashwright.expressions.sources.testdata.properties import Properties
 _MAX_POINTS: Final = 10_000
 
 _NANOS_PER_MILLISECOND: Final = 1_000_000
-#: The number of random numbers from which numpy is faster than the standard library.
-_MIN_NUMBERS_OF_NUMPY: Final = 1000
+#: numpy generates this many random numbers, or more, faster than the standard library.
+_MIN_COUNT_FOR_NUMPY: Final = 1000
 _ADVICE: Final = "ask for fewer series, a shorter time range or a larger interval"
 
 
@@ -48,6 +48,7 @@ def random_walks(query: Properties, count: int, limits: Limits) -> FrameSet:
         walks.append(_random_walk(query, index, times))
     return FrameSet(
         Series.stacked(labels, _blocks(walks)),
+        # ``customStat`` is an example of custom metadata in Grafana's data source.
         meta={"type": "timeseries-multi", "custom": {"customStat": 10}},
         value_names=[series_name(query.ref_id, query.string("alias"), index) for index in range(count)],
         has_empty_labels=True,
@@ -58,6 +59,7 @@ def random_walks(query: Properties, count: int, limits: Limits) -> FrameSet:
 
 def _blocks(walks: Sequence[tuple[Times, Floats]]) -> Iterator[Block]:
     """Yield a block for all consecutive walks with the same array of times."""
+    # All walks without dropped points have the same array object, so it is enough to compare identities.
     for _, group in groupby(walks, key=lambda walk: id(walk[0])):
         rows = list(group)
         yield Block(Axis(rows[0][0]), Cells(np.stack([values for _, values in rows])))
@@ -77,10 +79,11 @@ def _random_walk(query: Properties, index: int, times: Times) -> tuple[Times, Fl
     drop_probability = query.number("dropPercent", 0) / 100
     minimum, maximum = query.number("min", -np.inf), query.number("max", np.inf)
     has_drops = drop_probability > 0
-    # For each point: its noise, with drops whether it is dropped, and the move to the next one.
+    # The numbers of a point are for its noise, for whether it is dropped (only with drops), and for the move to the next point.
     numbers_per_point = 3 if has_drops else 2
     numbers = _random_numbers(random, len(times) * numbers_per_point).reshape(len(times), numbers_per_point)
     noises, moves = numbers[:, 0] * noise, (numbers[:, -1] - 0.5) * step_range
+    # Without points, the slice removes ``start``.
     values = np.cumsum(np.concatenate([[start], moves[:-1]]))[: len(times)] + noises
     if bool((values < minimum).any()) or bool((values > maximum).any()):
         values = _bounded_walk(start, noises.tolist(), moves.tolist(), minimum, maximum)
@@ -92,9 +95,9 @@ def _random_walk(query: Properties, index: int, times: Times) -> tuple[Times, Fl
 
 def _random_numbers(random: Random, count: int) -> Floats:
     """Return the next numbers of the generator."""
-    if count < _MIN_NUMBERS_OF_NUMPY:
+    if count < _MIN_COUNT_FOR_NUMPY:
         return np.array([random.random() for _ in range(count)], np.float64)
-    # numpy has the same generator; its state takes longer to copy than a few numbers take.
+    # numpy has the same generator. Copying the state to it takes longer than generating a few numbers.
     *key, position = random.getstate()[1]
     generator = np.random.RandomState()
     generator.set_state({"bit_generator": "MT19937", "state": {"key": np.array(key, np.uint32), "pos": position}})
@@ -140,7 +143,7 @@ def spread_over(query: Properties, values: Field) -> Frame:
 
 
 def _level(wave: Properties, name: str, default: float) -> float | None:
-    """Return a property that is a number or one of the strings ``null``, which becomes None, and ``nan``."""
+    """Return a number, by default ``default``. The string ``nan`` becomes NaN, and the string ``null`` becomes None."""
     value = wave.values.get(name)
     if value == "null":
         return None

@@ -23,7 +23,7 @@ class SqlFunction:
     build: Builder
     min_arguments: int
     max_arguments: int | None  #: None if there is no maximum.
-    macros: tuple[str, ...] = ()  #: Statements that create the macros of its expression.
+    macros: tuple[str, ...] = ()  #: Statements that create the macros which the result of ``build`` calls.
     is_aggregate: bool = False  #: Computed over the rows of a group.
     is_window: bool = False  #: Requires an OVER clause.
     takes_distinct: bool = False  #: Supports DISTINCT before its arguments.
@@ -41,7 +41,7 @@ class Overload:
 def overload(parameters: str, body: str) -> Overload:
     """Return an overload with parameters such as ``"t: timestamp, n: integer"``.
 
-    ``body`` should refer to each parameter once, because a macro evaluates its argument at each reference; see ``let``.
+    ``body`` should refer to each parameter once, because a macro evaluates its argument at each reference; see ``duckdb_sql.let``.
     """
     pairs = [parameter.split(": ") for parameter in parameters.split(", ")] if parameters else []
     return Overload(tuple(SqlType[type_name.upper()] for _, type_name in pairs), tuple(name for name, _ in pairs), body)
@@ -88,7 +88,9 @@ def aggregate(
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         return call(duckdb_name, *map(coerce, arguments, types), result_type=result_type or type_of(arguments[0]))
 
-    usage = f"{name}({'[DISTINCT] ' if takes_distinct else ''}{', '.join('xyz'[: len(types)])})"
+    # The reference page calls the arguments x, y and z.
+    parameters = ", ".join("xyz"[: len(types)])
+    usage = f"{name}({'[DISTINCT] ' if takes_distinct else ''}{parameters})"
     return SqlFunction(name, usage, doc, build, len(types), len(types), is_aggregate=True, takes_distinct=takes_distinct)
 
 
@@ -102,11 +104,16 @@ def window(name: str, usage: str, doc: str, *, min_arguments: int, max_arguments
 
 
 def choice(arguments: Sequence[exp.Expr], build: Callable[[list[exp.Expr]], exp.Expr]) -> exp.Expr:
-    """Return the expression that ``build`` returns for the arguments, which are first converted to their common type as in COALESCE."""
+    """Return the call of a function that returns one of its arguments, such as COALESCE.
+
+    ``build`` returns the call from the arguments after their conversion to a common type.
+    """
     result_type = common_type([type_of(argument) for argument in arguments])
     return with_type(build(coerce_all(list(arguments), result_type)), result_type)
 
 
 def alias(function: SqlFunction, name: str) -> SqlFunction:
     """Return the function under another name."""
-    return replace(function, name=name, usage=function.usage.replace(function.name, name, 1), doc=f"same as `{function.name}`", macros=())
+    usage = function.usage.replace(function.name, name, 1)
+    # The macros of ``function`` are created for ``function`` itself.
+    return replace(function, name=name, usage=usage, doc=f"same as `{function.name}`", macros=())

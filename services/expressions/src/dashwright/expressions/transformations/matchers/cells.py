@@ -24,7 +24,10 @@ def cell_matcher(config: Mapping[str, Any]) -> CellMatcher:
 
 
 def _compared(is_expected: Callable[[float], bool]) -> Callable[[Mapping[str, Any]], CellMatcher]:
-    """Return a function that creates matchers from options. A matcher compares a value with the option ``value``; NaN never matches."""
+    """Return a function that creates matchers from options. NaN never matches.
+
+    ``is_expected`` receives the order of the value and the option ``value``: negative, 0 or positive.
+    """
 
     def create(options: Mapping[str, Any]) -> CellMatcher:
         expected = options.get("value", UNDEFINED)
@@ -34,6 +37,10 @@ def _compared(is_expected: Callable[[float], bool]) -> Callable[[Mapping[str, An
 
 
 def _between(options: Mapping[str, Any]) -> CellMatcher:
+    """Return the matcher of numbers between ``from`` and ``to``, without both. As in Grafana, text is read by ``parseInt``.
+
+    If one of them is no number, nothing matches.
+    """
     low, high = (limit if is_number(limit) else leading_integer(limit) for limit in (options.get("from"), options.get("to")))
     return lambda value: low < number_of(value) < high
 
@@ -48,11 +55,12 @@ def _contains(options: Mapping[str, Any]) -> CellMatcher:
     substring = string_of(options.get("value")).lower()
     if options.get("value") == "":
         return lambda _value: True
+    # A missing option, for which ``substring`` is empty too, matches nothing.
     return lambda value: isinstance(value, str) and bool(substring) and substring in value.lower()
 
 
 def _does_not_contain(options: Mapping[str, Any]) -> CellMatcher:
-    """Return the matcher of text that does not contain ``value``. As in Grafana, empty text never matches."""
+    """Return the matcher of text that does not contain ``value``. As in Grafana, nothing matches if the text or ``value`` is empty."""
     substring = string_of(options.get("value")).lower()
     return lambda value: isinstance(value, str) and value != "" and substring != "" and substring not in value.lower()
 

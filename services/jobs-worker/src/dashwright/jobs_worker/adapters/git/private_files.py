@@ -12,8 +12,8 @@ from typing import Final
 from dashwright.common.errors import SourceFailed
 
 _DIRECTORY_PREFIX: Final = "dashwright-ssh-"
-_LEFTOVER_SECONDS: Final = 24 * 3600
-"""Age of a directory that a killed worker left: no run of git takes that long."""
+_MIN_LEFTOVER_SECONDS: Final = 24 * 3600
+"""Age after which a directory is a leftover of a killed worker, since no run of git takes that long."""
 
 _MEMORY_DIRECTORY: Final = Path("/dev/shm")  # noqa: S108 - every file in it is in a private directory
 
@@ -46,12 +46,12 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _remove_leftovers() -> None:
-    """Delete the directories with keys that killed workers of the same user left."""
-    oldest = time.time() - _LEFTOVER_SECONDS
+    """Delete old directories of the same user. Workers that were killed have left the directories with the keys in them."""
+    newest_leftover = time.time() - _MIN_LEFTOVER_SECONDS
     for path in _parent_directory().glob(f"{_DIRECTORY_PREFIX}*"):
         try:
             status = path.lstat()
         except FileNotFoundError:
             continue
-        if status.st_uid == os.getuid() and status.st_mtime < oldest:
+        if status.st_uid == os.getuid() and status.st_mtime < newest_leftover:
             shutil.rmtree(path, ignore_errors=True)

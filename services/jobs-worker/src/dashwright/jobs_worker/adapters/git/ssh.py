@@ -33,7 +33,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "IdentitiesOnly": "yes",
     "IdentityAgent": "none",
     "KbdInteractiveAuthentication": "no",
-    # The banner of a host is not an error: its words could be taken for one.
+    # This level hides the banner of a host, whose words could be taken for an error.
     "LogLevel": "ERROR",
     "PasswordAuthentication": "no",
     "PermitLocalCommand": "no",
@@ -62,7 +62,7 @@ class SshAccess:
 
 @contextmanager
 def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address, idle_seconds: float) -> Iterator[Mapping[str, str]]:
-    """Yield configuration of git, with which it connects to ``ip_address`` with the key; the files with the key exist during the block.
+    """Yield configuration by which git connects to ``ip_address`` and uses the key. The files with the key exist during the block.
 
     A connection over which the host sends nothing for ``idle_seconds`` is given up.
 
@@ -83,6 +83,7 @@ def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address, id
             "HostName": str(ip_address),
             "HostKeyAlias": known_hosts_name(address),
         }
+        # ``idle_limit`` runs as a script of its own between git and ssh.
         limited_ssh = [sys.executable, "-I", "-S", idle_limit.__file__, str(idle_seconds), "ssh"]
         arguments = [
             *limited_ssh,
