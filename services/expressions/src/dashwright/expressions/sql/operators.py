@@ -43,7 +43,7 @@ def arithmetic(node: exp.Add | exp.Sub | exp.Mul) -> exp.Expr:
 
 
 def _numeric_type(node: exp.Expr) -> SqlType:
-    """Return the type that an operand has for the type of the result: INTEGER for integers and booleans, else NUMBER."""
+    """Return the numeric type of an operand, which determines that of the result: INTEGER for integers and booleans, else NUMBER."""
     return _INTEGER if type_of(node) in {_INTEGER, _BOOLEAN} else _NUMBER
 
 

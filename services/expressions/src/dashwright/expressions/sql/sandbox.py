@@ -218,7 +218,7 @@ class Sandbox:
         self._children: set[Child] = set()
         self._lock = threading.Lock()
         self._is_stopped = False
-        # A child asks Linux to kill it when its parent ends, which is the thread that started it. So one lasting thread starts all.
+        # Linux kills a child when the thread that started it ends, as the child requests. So one lasting thread starts all children.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sql-starter")
 
     @property

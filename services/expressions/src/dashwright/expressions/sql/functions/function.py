@@ -115,5 +115,5 @@ def choice(arguments: Sequence[exp.Expr], build: Callable[[list[exp.Expr]], exp.
 def alias(function: SqlFunction, name: str) -> SqlFunction:
     """Return the function under another name."""
     usage = function.usage.replace(function.name, name, 1)
-    # The macros of ``function`` are created for ``function`` itself.
+    # ``function`` itself has the statements that create the macros. They must run once.
     return replace(function, name=name, usage=usage, doc=f"same as `{function.name}`", macros=())

@@ -39,7 +39,7 @@ def _compared(is_expected: Callable[[float], bool]) -> Callable[[Mapping[str, An
 def _between(options: Mapping[str, Any]) -> CellMatcher:
     """Return the matcher of numbers between ``from`` and ``to``, without both. As in Grafana, text is read by ``parseInt``.
 
-    If one of them is no number, nothing matches.
+    If one of them is not a number, nothing matches.
     """
     low, high = (limit if is_number(limit) else leading_integer(limit) for limit in (options.get("from"), options.get("to")))
     return lambda value: low < number_of(value) < high
