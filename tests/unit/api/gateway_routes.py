@@ -23,9 +23,14 @@ def routes() -> tuple[Route, ...]:
 
 
 def nodes(tree: Any, path: str = "") -> Any:
-    """Yield the path and the value of every JSON object in a document, including the document itself: ``/paths/~/get``."""
+    """Yield the path and the value of every JSON object in a document, including the document itself, whose path is empty.
+
+    Names of members and indexes of lists follow slashes: ``/tags/0``.
+    """
     if isinstance(tree, dict):
         yield path, tree
-    members = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    for name, item in members:
-        yield from nodes(item, f"{path}/{name}")
+        for name, member in tree.items():
+            yield from nodes(member, f"{path}/{name}")
+    elif isinstance(tree, list):
+        for index, item in enumerate(tree):
+            yield from nodes(item, f"{path}/{index}")

@@ -42,7 +42,8 @@ def test_a_higher_role_may_do_all_that_a_lower_one_may() -> None:
 )
 def test_an_action_needs_this_role(action: str, lowest: Role | None) -> None:
     """Each action needs the listed role or a higher one, and None means server admins only."""
+    # The members of Role are in the order from the lowest role to the highest.
     order = list(Role)
-    allowed = [role for role in order if may(role, action)]
-    assert allowed == ([] if lowest is None else order[order.index(lowest) :])
+    lowest_and_higher = [] if lowest is None else order[order.index(lowest) :]
+    assert [role for role in order if may(role, action)] == lowest_and_higher
     assert may(Role.NONE, action, is_server_admin=True)

@@ -29,7 +29,7 @@ def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[
 
 
 # Team 7 may edit b and its subfolder c. The empty list of rules closes the folder closed. Viewers may view its subfolder inner.
-# Lost has a missing parent; round and circle contain each other.
+# Lost has a missing parent; round and circle contain each other. User 1 may administer the dashboard d, and Editors may edit it.
 TREE = AccessTree(
     {"a": None, "b": "a", "c": "b", "closed": None, "inner": "closed", "lost": "gone", "round": "circle", "circle": "round"},
     {
@@ -84,19 +84,19 @@ def test_the_highest_level_applies(viewer: Identity, kind: Kind, name: str, fold
 @pytest.mark.parametrize(
     ("scope", "kind", "name", "folder", "is_covered"),
     [
-        ("dashboards:uid:x", DASHBOARD, "x", "closed", True),
-        ("dashboards:uid:x", DASHBOARD, "y", "closed", False),
-        ("folders:uid:closed", DASHBOARD, "y", "inner", True),
-        ("folders:uid:inner", DASHBOARD, "y", "closed", False),
-        ("folders:uid:general", DASHBOARD, "d", None, True),
-        ("folders:uid:general", DASHBOARD, "d", "closed", False),
-        ("folders:*", DASHBOARD, "d", "closed", True),
-        ("dashboards:*", DASHBOARD, "d", "lost", True),
-        ("*", DASHBOARD, "d", "lost", True),
+        pytest.param("dashboards:uid:x", DASHBOARD, "x", "closed", True, id="the object"),
+        pytest.param("dashboards:uid:x", DASHBOARD, "y", "closed", False, id="another object"),
+        pytest.param("folders:uid:closed", DASHBOARD, "y", "inner", True, id="a folder above"),
+        pytest.param("folders:uid:inner", DASHBOARD, "y", "closed", False, id="a folder below"),
+        pytest.param("folders:uid:general", DASHBOARD, "d", None, True, id="root, for an object at the root"),
+        pytest.param("folders:uid:general", DASHBOARD, "d", "closed", False, id="root, for an object in a folder"),
+        pytest.param("folders:*", DASHBOARD, "d", "closed", True, id="every folder"),
+        pytest.param("dashboards:*", DASHBOARD, "d", "lost", True, id="every dashboard"),
+        pytest.param("*", DASHBOARD, "d", "lost", True, id="everything"),
     ],
 )
 def test_an_explicit_grant_adds_its_action(scope: str, kind: Kind, name: str, folder: str | None, is_covered: bool) -> None:
-    """A grant for an object, a folder, the root or everything adds its action there, independent of the rules."""
+    """A grant permits its action, and no other, on the objects that its scope covers, independent of the rules."""
     # User 2 has neither a role nor a rule, so only the grant can permit something.
     view = AccessView(caller(Role.NONE, ("dashboards:read", scope), user_id=2), TREE)
     assert view.may("dashboards:read", kind, name, folder) is is_covered
@@ -184,8 +184,11 @@ def trees(draw: st.DrawFn) -> AccessTree:
     """Return folders below earlier ones or the root, some without a path to the root, and rules on any of them and on dashboards."""
     parents: dict[str, str | None] = {}
     for index, name in enumerate(FOLDERS):
+        possible_parents = [None, *FOLDERS[:index]]
         # Only the last folder may have a missing parent or itself as parent, so that most trees are connected.
-        parents[name] = draw(st.sampled_from([None, *FOLDERS[:index], *(["missing", name] if index == 5 else [])]))
+        if name == FOLDERS[-1]:
+            possible_parents += ["missing", name]
+        parents[name] = draw(st.sampled_from(possible_parents))
     objects_with_rules = st.sampled_from([*(("folders", name) for name in FOLDERS), ("dashboards", "d1"), ("dashboards", "d2")])
     return AccessTree(parents, draw(st.dictionaries(objects_with_rules, rules, max_size=5)))
 
@@ -234,7 +237,8 @@ def test_levels_equal_a_naive_walk(viewer: Identity, tree: AccessTree) -> None:
     """The level of an object is that of a naive walk."""
     view = AccessView(viewer, tree)
     for kind, name, folder in objects_of(tree):
-        # Without any rules, the role alone decides, also on objects in missing folders, where the naive walk permits nothing.
+        # Without any rules, the role alone decides, also on objects in missing folders, where the naive walk permits nothing
+        # except to Admins.
         if tree.rules_by_object or view.level(kind, name, folder) == Level.ADMIN:
             assert view.level(kind, name, folder) == naive_level(viewer, tree, kind, name, folder), (kind.plural, name, folder)
 
@@ -267,7 +271,10 @@ def test_views_that_agree_show_the_same_objects(viewer: Identity, before: Access
 
 
 def test_some_changes_keep_the_visibility() -> None:
-    """A new folder or a deleted hidden one keeps the visibility. A move out of view, a new rule or a deleted visible folder changes it."""
+    """A new visible folder or a deleted hidden folder keeps the visibility of the other objects.
+
+    A deleted visible folder, a move into or out of a closed folder, or a new rule changes it.
+    """
     viewer = caller(Role.VIEWER)
     rules_of_closed = {("folders", "closed"): ()}
     view = AccessView(viewer, AccessTree({"a": None, "closed": None, "in": "closed"}, rules_of_closed))

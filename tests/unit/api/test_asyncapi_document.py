@@ -57,7 +57,7 @@ def validator(described_document: Any, schema: Any) -> jsonschema_rs.Draft7Valid
 
 
 def bindings(described_document: Any, part: str) -> dict[str, Any]:
-    """Return the exchanges or queues that the document names."""
+    """Return the exchanges or queues that the document names, by name. ``part`` is ``exchange`` or ``queue``."""
     parts = [channel["bindings"]["amqp"].get(part, {}) for channel in described_document["channels"].values()]
     return {item["name"]: item for item in parts if "name" in item}
 
@@ -115,18 +115,20 @@ def test_limits_are_those_of_the_code(described_document: Any) -> None:
     channel = described_document["channels"]["submissions"]
     assert channel["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "jobs": submissions.MAX_JOBS}
     assert described_document["channels"]["batchItems"]["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "items": MAX_ITEMS}
+    # ``MAX_BODY_BYTES`` is 2 MiB.
     assert "2,097,152 bytes" in channel["description"]
     assert described_document["components"]["schemas"]["SubmittedJobSpecs"]["maxItems"] == submissions.MAX_JOBS
 
 
 def test_every_operation_uses_messages_of_its_channels(described_document: Any) -> None:
-    """Every message of the channels is used. Each received message has two replies: one of its own, and a Status for refusals."""
+    """Every message of the channels is used. An operation that receives messages has two replies: the second one is a Status."""
     used_messages = set()
     for operation in described_document["operations"].values():
         replies = [item["$ref"] for item in operation.get("reply", {}).get("messages", ())]
         used_messages |= {item["$ref"] for item in operation["messages"]} | set(replies)
         if operation["action"] == "receive":
-            assert [target_of(described_document, reply)["title"] for reply in replies][1:] == ["Status"]
+            _, refusal = replies
+            assert target_of(described_document, refusal)["title"] == "Status"
     assert used_messages == {
         f"#/channels/{name}/messages/{message}"
         for name, channel in described_document["channels"].items()
@@ -167,14 +169,14 @@ def test_examples_of_items_are_accepted(described_document: Any) -> None:
 @pytest.mark.parametrize(
     "item",
     [
-        {},
-        {"spec": {}},
-        {"id": "", "spec": {"repository": "r", "sync": {}}},
-        {"id": "a" * 201, "spec": {"repository": "r", "sync": {}}},
-        {"ids": "a", "spec": {"repository": "r", "sync": {}}},
-        {"kind": "Batch", "spec": {}},
-        {"kind": "Evaluation", "spec": {"repository": "r", "sync": {}}},
-        {"spec": {"panel": {"type": "stat"}}},
+        pytest.param({}, id="no spec"),
+        pytest.param({"spec": {}}, id="empty spec"),
+        pytest.param({"id": "", "spec": {"repository": "r", "sync": {}}}, id="empty id"),
+        pytest.param({"id": "a" * 201, "spec": {"repository": "r", "sync": {}}}, id="long id"),
+        pytest.param({"ids": "a", "spec": {"repository": "r", "sync": {}}}, id="unknown member"),
+        pytest.param({"kind": "Batch", "spec": {}}, id="unknown kind"),
+        pytest.param({"kind": "Evaluation", "spec": {"repository": "r", "sync": {}}}, id="evaluation with the spec of a job"),
+        pytest.param({"spec": {"panel": {"type": "stat"}}}, id="job with the spec of an evaluation"),
     ],
 )
 def test_a_refused_item_matches_no_schema(described_document: Any, item: Any) -> None:

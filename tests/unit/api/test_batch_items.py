@@ -25,7 +25,10 @@ def test_a_valid_item_is_read(item: dict[str, Any], item_id: str | None, kind: s
     """An item has the id and kind of its line; the default kind is Job. Only jobs have a parsed spec."""
     checked = read_line(orjson.dumps(item))
     assert isinstance(checked, CheckedItem)
-    assert (checked.id, checked.kind, checked.job is not None) == (item_id, kind, kind == "Job")
+    assert checked.id == item_id
+    assert checked.kind == kind
+    has_parsed_spec = checked.job is not None
+    assert has_parsed_spec == (kind == "Job")
 
 
 def test_equal_specs_are_equal_strings() -> None:
@@ -41,6 +44,7 @@ def test_equal_specs_are_equal_strings() -> None:
     ("line", "item_id", "message"),
     [
         (b"{", None, "the item is not JSON"),
+        # Invalid UTF-8.
         (b"\xff", None, "the item is not JSON"),
         (b"[]", None, "Input should be an object"),
         (b'{"id": "a"}', "a", "spec: Field required"),

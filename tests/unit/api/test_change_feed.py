@@ -21,13 +21,35 @@ VIEWER = Identity(uid="user:1", login="vic", org_id=1, role=Role.VIEWER)
 
 def state(label: str = "", size: int = 0) -> ObjectState:
     """Return a state with a label and metadata of a size."""
-    return ObjectState(1, "m" * size, None, label, None, "v2alpha1", False, "", "")
+    return ObjectState(
+        generation=1,
+        metadata="m" * size,
+        status=None,
+        labels=label,
+        folder=None,
+        stored_version="v2alpha1",
+        layout=False,
+        title="",
+        subtype="",
+    )
 
 
 def change(version: int, event_type: str = "ADDED", new: ObjectState | None = None, old: ObjectState | None = None) -> Change:
     """Return a change of a dashboard whose name and uid follow from the resource version."""
     uid = uuid.UUID(int=version)
-    return Change(version, DASHBOARD, DASHBOARD.group, "default", f"d{version}", uid, event_type, new or state(), old, None, None)
+    return Change(
+        resource_version=version,
+        kind=DASHBOARD,
+        group=DASHBOARD.group,
+        namespace="default",
+        name=f"d{version}",
+        uid=uid,
+        type=event_type,
+        state=new or state(),
+        old=old,
+        old_resource_version=None,
+        spec=None,
+    )
 
 
 class IdleStream:
@@ -56,6 +78,7 @@ def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int
         buffer.append(change(version))
     returned = buffer.changes_after(index, last_index=until)
     if returned is None:
+        # The buffer has only the last changes, as many as its limit.
         assert index < count - limit
     else:
         assert [count - change.resource_version + 1 for change in returned] == list(range(index + 1, min(count, until) + 1))
@@ -63,15 +86,18 @@ def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int
 
 def test_a_buffer_is_bounded_by_bytes() -> None:
     """A large change discards several older ones. After ``clear``, the changes after earlier positions are unknown."""
-    # A change counts as at least 700 bytes, so the sixth one leaves no space for others.
+    # A change counts as at least 700 bytes, so the sixth change, of 9,000 bytes, leaves no space for others.
     buffer = ChangeBuffer(max_bytes=10_000)
     for version in range(1, 6):
         buffer.append(change(version))
     buffer.append(change(6, new=state(size=9_000)))
-    assert (buffer.last_index, buffer.changes_after(5, last_index=6) is not None, buffer.changes_after(4, last_index=6)) == (6, True, None)
+    assert buffer.last_index == 6
+    assert buffer.changes_after(5, last_index=6) is not None
+    assert buffer.changes_after(4, last_index=6) is None
     buffer.clear()
     # Clearing skips index 7.
-    assert (buffer.changes_after(6, last_index=7), buffer.changes_after(7, last_index=7)) == (None, [])
+    assert buffer.changes_after(6, last_index=7) is None
+    assert buffer.changes_after(7, last_index=7) == []
 
 
 @pytest.mark.parametrize(
@@ -102,7 +128,7 @@ def test_a_watcher_sees_only_its_selection(
 
 
 async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
-    """Several reasons wake a waiting watcher once, and changes while it is busy are not lost."""
+    """Several reasons wake a waiting watcher once. A reason that occurs before the watcher waits is not lost."""
     waiting = cursor()
     task = asyncio.create_task(waiting.wait())
     await asyncio.sleep(0)
@@ -112,7 +138,8 @@ async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
     assert waiting.take_wake_reasons() == WakeReason.CHANGES | WakeReason.BOOKMARK
     waiting.wake(WakeReason.TIMEOUT)
     await waiting.wait()
-    assert (waiting.take_wake_reasons(), waiting.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.NOTHING)
+    assert waiting.take_wake_reasons() == WakeReason.TIMEOUT
+    assert waiting.take_wake_reasons() == WakeReason.NOTHING
 
 
 @pytest.mark.looptime
@@ -146,9 +173,10 @@ async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
     await asyncio.sleep(4)
     assert unread.take_wake_reasons() == WakeReason.NOTHING
     await asyncio.sleep(2)
-    assert (unread.take_wake_reasons(), closed.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.TIMEOUT)
+    assert unread.take_wake_reasons() == WakeReason.TIMEOUT
+    assert closed.take_wake_reasons() == WakeReason.TIMEOUT
     timers.remove(closed)
-    # One second after the timeout, the grace period ends in GRACE_SECONDS - 1.
+    # Now is one second after the timeout: the task is cancelled in ``GRACE_SECONDS - 1`` seconds.
     await asyncio.sleep(GRACE_SECONDS - 4)
     assert not stuck.cancelled()
     await asyncio.sleep(4)

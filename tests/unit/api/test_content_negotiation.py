@@ -28,16 +28,16 @@ AS_METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 # The title in the database differs from that in the spec, so that tests can distinguish them.
 STORED = StoredObject(
-    DASHBOARD,
-    uuid.UUID(int=1),
-    "cpu",
-    "default",
-    7,
-    2,
-    "v2alpha1",
-    '{"name": "cpu", "creationTimestamp": "2026-11-21T10:00:00Z"}',
-    '{"title":"in the body","rate":1.10}',
-    None,
+    kind=DASHBOARD,
+    uid=uuid.UUID(int=1),
+    name="cpu",
+    namespace="default",
+    resource_version=7,
+    generation=2,
+    stored_version="v2alpha1",
+    metadata='{"name": "cpu", "creationTimestamp": "2026-11-21T10:00:00Z"}',
+    spec='{"title":"in the body","rate":1.10}',
+    status=None,
     title="CPU",
     subtype="timeseries",
 )
@@ -62,6 +62,7 @@ def negotiate(accept: str, include: str = "", *, streamed: bool = False) -> Form
     [
         ("", JSON),
         ("*/*", JSON),
+        # Ranges, weights, and an invalid weight.
         ("text/html,application/*;q=0.9", JSON),
         ("application/json", JSON),
         ("application/json;stream=watch", JSON),
@@ -69,6 +70,7 @@ def negotiate(accept: str, include: str = "", *, streamed: bool = False) -> Form
         ("application/yaml;q=0.5, application/json;q=0.4", YAML),
         ("application/yaml;q=0.5, application/json", JSON),
         ("application/yaml;q=x, application/json;q=0.1", JSON),
+        # Headers that Kubernetes' clients send for objects, tables and metadata, and types that the gateway does not know.
         (f"{PROTOBUF},application/json", JSON),
         (f"{AS_TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", TABLE),
         ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", replace(TABLE, meta_version="v1beta1")),
@@ -154,7 +156,8 @@ def parse_json(body: bytes | Any) -> Any:
 def test_an_object_keeps_its_digits() -> None:
     """Numbers of a spec have the stored digits in JSON and YAML."""
     response = formats.object_response(JSON, DASHBOARD, "v0alpha1", STORED, 201, {"Warning": "x"})
-    assert (response.status, response.content_type) == (201, "application/json")
+    assert response.status == 201
+    assert response.content_type == "application/json"
     assert dict(response.headers) == {"Vary": "Accept", "Warning": "x"}
     assert response.body == STORED.encode("v0alpha1")
     in_yaml = formats.object_response(YAML, DASHBOARD, "v0alpha1", STORED)
@@ -269,10 +272,11 @@ def test_an_event_is_a_line(form: Format, kind: str) -> None:
 
 def test_columns_are_sent_once() -> None:
     """The first event of a watched table has the columns; later ones have null."""
-    first, later = (event_line(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=is_first) for is_first in (True, False))
-    assert len(parse_json(first)["object"]["columnDefinitions"]) == 3
-    assert parse_json(later)["object"]["columnDefinitions"] is None
-    assert parse_json(later)["object"]["metadata"] == {"resourceVersion": "7"}
+    first = parse_json(event_line(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=True))["object"]
+    later = parse_json(event_line(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=False))["object"]
+    assert len(first["columnDefinitions"]) == 3
+    assert later["columnDefinitions"] is None
+    assert later["metadata"] == {"resourceVersion": "7"}
 
 
 def test_an_error_is_a_status() -> None:
@@ -286,7 +290,10 @@ def test_an_error_is_a_status() -> None:
 
 @pytest.mark.parametrize(("form", "path"), [(JSON, ()), (METADATA, ()), (TABLE, ("rows", 0, "object"))], ids=["whole", "metadata", "table"])
 def test_a_bookmark_has_a_version(form: Format, path: tuple[Any, ...]) -> None:
-    """A bookmark has a resource version in the requested format. The bookmark that ends the initial events has an annotation."""
+    """A bookmark has a resource version in the requested format. The bookmark that ends the initial events has an annotation.
+
+    ``path`` is that of the object with the annotation: in a table, the object of the only row.
+    """
     for ends_initial_events in (False, True):
         line = parse_json(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial_events=ends_initial_events))
         assert line["type"] == "BOOKMARK"

@@ -40,9 +40,9 @@ ROUTE = Route("GET", "/api/x", address, SIGNED_IN)
 
 
 async def test_two_credentials_are_refused() -> None:
-    """A request with two credentials is refused, because the gateway cannot know which of them a proxy has checked.
+    """A request with two headers ``Authorization`` is refused, because the gateway cannot know which one a proxy has checked.
 
-    Requests without credentials do not reach the authenticator either.
+    Requests with an empty header or without the header do not reach the authenticator either.
     """
     authenticator = RecordingAuthenticator()
     server = Server([ROUTE], authenticator)

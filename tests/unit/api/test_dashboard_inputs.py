@@ -32,7 +32,7 @@ def test_values_replace_placeholders_in_all_strings() -> None:
 
 
 def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
-    """Members of the export, and the id and version on the exporting server, are removed. Others remain, including the uid."""
+    """Members of the export, and the id and version on the exporting server, are removed. The uid and the title remain."""
     export = {"__inputs": [], "__elements": {}, "__requires": [{"id": "grafana"}], "id": 5, "version": 9}
     assert resolve_inputs({**export, "uid": "u", "title": "T"}).spec == {"uid": "u", "title": "T"}
 
@@ -89,7 +89,7 @@ def test_a_value_is_not_expanded_again() -> None:
 
 def test_the_added_characters_are_limited() -> None:
     """A short body with many placeholders cannot become a huge dashboard."""
-    # 20 placeholders of 6 characters, "prom-1", are 120 characters.
+    # The value ``prom-1`` has 6 characters and replaces 20 placeholders, so 120 characters are added.
     dashboard = {"__inputs": [SOURCE], "panels": ["${DS_PROM}" * 5] * 4}
     assert len(resolve_inputs(dashboard, PROM, max_characters=120).spec["panels"]) == 4
     with pytest.raises(TooLarge):
@@ -99,7 +99,8 @@ def test_the_added_characters_are_limited() -> None:
 def test_shown_library_panels_are_in_the_result() -> None:
     """Library panels that the dashboard shows, also in rows, are returned once, with the values of their inputs.
 
-    Unused ones, and those without a model in the export, are not returned. A panel without a name has its uid as name.
+    Library panels that the dashboard does not use, or without a model in the export, are not returned. A panel without a name is
+    named by its uid.
     """
     elements = {
         "a": {"name": "A", "uid": "a", "kind": 1, "model": {"type": "text", "datasource": "${DS_PROM}"}},

@@ -126,7 +126,8 @@ def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> Non
 
     The message hash depends on body and routing key. Without a message id, it is None.
     """
-    first, second = (read_delivery(delivery_with(headers={**DEATH_HEADERS, LETTER_ID: letter_id})) for letter_id in "12")
+    first = read_delivery(delivery_with(headers={**DEATH_HEADERS, LETTER_ID: "1"}))
+    second = read_delivery(delivery_with(headers={**DEATH_HEADERS, LETTER_ID: "2"}))
     assert first.delivery_hash != second.delivery_hash
     assert first.message_hash == second.message_hash
     assert read_delivery(delivery_with(body=b"[]")).message_hash != first.message_hash
@@ -151,7 +152,11 @@ def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> Non
 def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, namespace: str) -> None:
     """A letter has the namespace of a submission's routing key. A letter without a namespace cannot be replayed."""
     letter = read_delivery(delivery_with(key=key))
-    assert (letter.namespace, bool(letter.obstacle)) == (namespace, not namespace)
+    assert letter.namespace == namespace
+    if namespace:
+        assert letter.obstacle == ""
+    else:
+        assert letter.obstacle != ""
 
 
 @pytest.mark.parametrize(
@@ -180,8 +185,10 @@ def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, name
 def test_the_obstacle_of_a_replay_is_named(delivery: Delivery, text: str) -> None:
     """Only complete submissions to a namespace can be replayed. The obstacle says what another letter lacks."""
     obstacle = read_delivery(delivery).obstacle
-    assert text in obstacle
-    assert bool(obstacle) == bool(text)
+    if text:
+        assert text in obstacle
+    else:
+        assert obstacle == ""
 
 
 def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
@@ -190,7 +197,8 @@ def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
     The largest size is that of a ``bigint``.
     """
     letter = read_delivery(delivery_with(body=b"x" * (MAX_BODY_BYTES + 1)))
-    assert (len(letter.body), letter.body_bytes) == (MAX_BODY_BYTES, MAX_BODY_BYTES + 1)
+    assert len(letter.body) == MAX_BODY_BYTES
+    assert letter.body_bytes == MAX_BODY_BYTES + 1
     assert read_delivery(delivery_with(headers={**DEATH_HEADERS, BODY_BYTES: 2**70})).body_bytes == 2**63 - 1
 
 
@@ -198,7 +206,8 @@ def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
 def test_a_header_with_credentials_is_only_named(name: str) -> None:
     """The letter has the name of the header, but no part of its value."""
     letter = read_delivery(delivery_with(headers={**DEATH_HEADERS, name: "t0p-secret", "team": "a"}))
-    assert (letter.headers, letter.removed_headers) == ({"team": "a"}, [name])
+    assert letter.headers == {"team": "a"}
+    assert letter.removed_headers == [name]
     assert "t0p-secret" not in repr(letter)
 
 

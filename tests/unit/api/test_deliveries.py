@@ -29,11 +29,11 @@ def decision_of(event: str, payload: Any, **options: Any) -> Decision:
 def pull_request_payload(action: str, *, base: str = "main") -> dict[str, Any]:
     """Return the payload of an event of pull request 12, whose target branch is ``base``."""
     page = "https://git.example.org/team/boards/pull/12"
-    side = {"ref": "change/one", "sha": COMMIT}
+    head = {"ref": "change/one", "sha": COMMIT}
     return {
         "action": action,
         "repository": SYNCED_REPOSITORY,
-        "pull_request": {"number": 12, "html_url": page, "base": {"ref": base}, "head": side},
+        "pull_request": {"number": 12, "html_url": page, "base": {"ref": base}, "head": head},
     }
 
 
@@ -66,6 +66,7 @@ def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
         ({"ref": "refs/tags/main"}, {}),
         ({"ref": "main"}, {}),
         ({}, {}),
+        # A commit of zeros means that the branch was deleted.
         ({"ref": "refs/heads/main", "after": "0" * 40}, {}),
         ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}),
     ],

@@ -65,17 +65,19 @@ def pull_request_payload(**members: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("payload", "options", "code"),
     [
-        ({"ref": "refs/heads/main", "after": COMMIT}, {}, 202),
-        ({"ref": "refs/heads/main", "after": COMMIT}, {"branch": ""}, 202),
-        ({"ref": "refs/heads/other", "after": COMMIT}, {}, 200),
-        ({"ref": "refs/heads/main", "after": "0" * 40, "checkout_sha": None}, {}, 200),
-        ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}, 200),
+        pytest.param({"ref": "refs/heads/main", "after": COMMIT}, {}, 202, id="synced branch"),
+        pytest.param({"ref": "refs/heads/main", "after": COMMIT}, {"branch": ""}, 202, id="default branch"),
+        pytest.param({"ref": "refs/heads/other", "after": COMMIT}, {}, 200, id="another branch"),
+        pytest.param({"ref": "refs/heads/main", "after": "0" * 40, "checkout_sha": None}, {}, 200, id="deleted branch"),
+        pytest.param({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}, 200, id="repository without syncs"),
     ],
 )
 def test_pushes_to_gitlab_request_syncs(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
     """A push to the synced branch requests a sync, and other pushes do not. The path of the project may differ in case."""
     decision = decision_of(GITLAB.deliveries, "Push Hook", {**PROJECT, **payload}, **options)
-    assert (decision.code, decision.job is not None) == (code, code == 202)
+    assert decision.code == code
+    requests_sync = decision.job is not None
+    assert requests_sync == (code == 202)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,10 @@ def test_merge_requests_of_gitlab_request_reviews(payload: dict[str, Any], is_re
     ("action", "code"), [("opened", 202), ("reopened", 202), ("synchronized", 202), ("synchronize", 200), ("edited", 200)]
 )
 def test_pull_requests_of_gitea_request_reviews(action: str, code: int) -> None:
-    """The names of actions with new commits are those of Gitea: ``synchronized``, unlike GitHub's ``synchronize``."""
+    """A pull request that was opened, reopened or has new commits is reviewed.
+
+    Gitea's action for new commits is ``synchronized``, unlike GitHub's ``synchronize``.
+    """
     pull_request = {"number": 7, "html_url": PAGE, "base": {"ref": "main"}, "head": {"ref": "change", "sha": COMMIT}}
     payload = {"action": action, "repository": {"full_name": "team/boards"}, "pull_request": pull_request}
     assert decision_of(GITEA.deliveries, "pull_request", payload).code == code
@@ -156,11 +161,11 @@ SERVER_REPOSITORY = {"slug": "boards", "project": {"key": "TEAM"}}
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ([change_payload("refs/heads/main")], 202),
-        ([change_payload("refs/heads/other"), change_payload("refs/heads/main")], 202),
-        ([change_payload("refs/heads/other")], 200),
-        ([change_payload("refs/tags/main", "TAG")], 200),
-        ([change_payload("refs/heads/main", commit="0" * 40)], 200),
+        pytest.param([change_payload("refs/heads/main")], 202, id="synced branch"),
+        pytest.param([change_payload("refs/heads/other"), change_payload("refs/heads/main")], 202, id="synced branch among others"),
+        pytest.param([change_payload("refs/heads/other")], 200, id="another branch"),
+        pytest.param([change_payload("refs/tags/main", "TAG")], 200, id="tag named like the branch"),
+        pytest.param([change_payload("refs/heads/main", commit="0" * 40)], 200, id="deleted branch"),
     ],
 )
 def test_pushes_to_bitbucket_data_center_request_syncs(changes: list[dict[str, Any]], code: int) -> None:
@@ -173,7 +178,7 @@ def test_pushes_to_bitbucket_data_center_request_syncs(changes: list[dict[str, A
     ("event", "code"), [("pr:opened", 202), ("pr:from_ref_updated", 202), ("pr:merged", 200), ("diagnostics:ping", 200)]
 )
 def test_pull_requests_of_bitbucket_data_center_request_reviews(event: str, code: int) -> None:
-    """A review of a pull request from a fork is requested for the repository of the target. Its URL is None if links are null."""
+    """An opened or updated pull request is reviewed, even from a fork. The page of the review is None if the payload has no link."""
     references = {
         "fromRef": {"displayId": "change", "latestCommit": COMMIT, "repository": {"slug": "fork", "project": {"key": "~me"}}},
         "toRef": {"displayId": "main", "repository": SERVER_REPOSITORY},
@@ -228,9 +233,9 @@ def test_a_host_may_be_below_a_path(full_name: str, is_of_repository: bool) -> N
 
 
 def test_a_delivery_is_recognized_by_its_headers() -> None:
-    """A delivery with the headers of a host and of GitHub is of the host, because Gitea also sends GitHub's headers.
+    """A delivery with the headers of a host and of GitHub is from that host, because Gitea also sends GitHub's headers.
 
-    A delivery without such headers is GitHub's.
+    A delivery without any of these headers is from GitHub.
     """
     for host in HOSTS:
         for name in host.deliveries.event_headers:

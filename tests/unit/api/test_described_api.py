@@ -74,7 +74,7 @@ _PANEL: Final = "what the type of the panel defines"
 _SOURCE: Final = "options that the type of the data source defines"
 _OBJECT: Final = "an object of any kind"
 _QUERIES: Final = "queries, whose members their data sources define"
-_PREFERENCES: Final = "what the pages of other servers keep"
+_PREFERENCES: Final = "what the pages of another server, such as Grafana, store"
 #: The places where any JSON is permitted, with the reason.
 #: A place is a member of a schema, ``[]`` for the items of a list, or an operation with ``request`` or a response status.
 FREE_FORM: Final = {
@@ -173,7 +173,7 @@ def test_the_types_of_the_interface_have_their_names(described: Any) -> None:
 
 
 def test_operations_have_the_ids_that_clients_know(described: Any) -> None:
-    """Ids are distinct ignoring case, and equal to Grafana's for its operations."""
+    """Operation ids are distinct even if case is ignored. Operations of Grafana's API have Grafana's ids."""
     ids = {route: operation["operationId"] for route, operation in operations(described).items()}
     assert [name for name, count in Counter(map(str.lower, ids.values())).items() if count > 1] == []
     known_ids = orjson.loads(KNOWN_IDS.read_bytes())
@@ -196,6 +196,7 @@ def test_every_body_has_a_type(described: Any) -> None:
 
 def untyped_paths(schema: Any, path: str) -> Any:
     """Yield the places, in the form of ``FREE_FORM``, where a schema does not describe the value."""
+    # The target of the reference is examined under its own name.
     if "$ref" in schema:
         return
     for word in ("anyOf", "oneOf", "allOf"):
@@ -207,9 +208,9 @@ def untyped_paths(schema: Any, path: str) -> Any:
         yield from untyped_paths(schema["items"], f"{path}[]")
     if isinstance(schema.get("additionalProperties"), dict):
         yield from untyped_paths(schema["additionalProperties"], f"{path}[]")
-    is_object = schema.get("type") == "object" and not schema.get("properties")
     has_no_type = not {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const"} & set(schema)
-    if has_no_type or (is_object and not isinstance(schema.get("additionalProperties"), dict)):
+    names_members = bool(schema.get("properties")) or isinstance(schema.get("additionalProperties"), dict)
+    if has_no_type or (schema.get("type") == "object" and not names_members):
         yield path
 
 
@@ -233,7 +234,10 @@ def test_examples_are_as_described(described: Any) -> None:
 
 
 def test_every_parameter_is_described(described: Any) -> None:
-    """Parameters have a type, and query parameters a description, too. Flags are booleans, and binary bodies are declared as such."""
+    """Parameters have a type, and query parameters also have a description.
+
+    Flags are booleans. Bodies of images and of Arrow are strings in the format ``binary``.
+    """
     flags = set()
     for operation in operations(described).values():
         for parameter in operation.get("parameters", ()):
@@ -244,6 +248,10 @@ def test_every_parameter_is_described(described: Any) -> None:
                 flags.add(parameter["name"])
     assert {"lenient", "explain", "force", "watch", "allowWatchBookmarks", "sendInitialEvents", "accesscontrol"} <= flags
     for path, node in nodes(described["paths"]):
-        for media, content in node.get("content", {}).items() if isinstance(node.get("content"), dict) else ():
+        content_by_media = node.get("content")
+        # A property that is named ``content`` may be no object.
+        if not isinstance(content_by_media, dict):
+            continue
+        for media, content in content_by_media.items():
             if media.startswith(("image/", "application/vnd.apache.arrow")):
                 assert content["schema"] == {"type": "string", "format": "binary"}, path

@@ -1,4 +1,4 @@
-"""Discovery of an invented kind: declaring a kind suffices to add it."""
+"""Discovery documents of invented kinds: a declared kind is listed without further code."""
 
 from dataclasses import replace
 
@@ -73,11 +73,12 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
     # Without the verb to update, the status can only be read.
     read_only_gadget = replace(GADGET, verbs=frozenset({"get"}))
     assert discovery.api_resource_list([read_only_gadget], GROUP, "v1")["resources"][1] == {**status, "verbs": ["get"]}
-    assert [entry["name"] for entry in discovery.api_resource_list(KINDS, GROUP, "v2")["resources"]][-1] == "widgets"
+    last_resource_of_v2 = discovery.api_resource_list(KINDS, GROUP, "v2")["resources"][-1]
+    assert last_resource_of_v2["name"] == "widgets"
 
 
 def test_the_aggregated_document_has_groups_versions_and_resources() -> None:
-    """The document has groups, versions, resources and subresources, each with its response kind."""
+    """The document has groups, their versions, and the resources and subresources of a version with their response kinds."""
     result = discovery.aggregated(KINDS, "v2")
     assert (result["kind"], result["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
     things, other = result["items"]

@@ -101,6 +101,7 @@ async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None
     assert body["parameters"] == {"namespace": "org-2", "name": "a/b"}
 
 
+# Organization 9 does not exist. The namespace of organization 1 is ``default``, so ``org-1`` is none.
 @pytest.mark.parametrize("namespace", ["org-9", "org-1", "nonsense"])
 async def test_a_namespace_without_membership_is_403(serve: Serve, namespace: str) -> None:
     """A namespace of which the user is not a member is 403, whether it exists or not."""
@@ -139,7 +140,9 @@ async def test_head_returns_the_head_of_get(serve: Serve) -> None:
     async with client.get("/api/who", headers={"Authorization": ADMIN}) as response:
         length = response.headers["Content-Length"]
     async with client.head("/api/who", headers={"Authorization": ADMIN}) as response:
-        assert (response.status, response.headers["Content-Length"], await response.read()) == (200, length, b"")
+        assert response.status == 200
+        assert response.headers["Content-Length"] == length
+        assert await response.read() == b""
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["declared length", "chunked"])
@@ -152,12 +155,11 @@ async def test_a_body_over_the_limit_is_413_with_the_limit(serve: Serve, chunked
         for _ in range(11):
             yield b"x" * 100
 
-    for size, status in ((1000, 200), (1100, 413)):
-        body = pieces() if chunked and status == 413 else b"x" * size
-        async with client.post("/api/echo", data=body) as response:
-            assert response.status == status
-            text = await response.text()
-    assert "1000 bytes" in text
+    async with client.post("/api/echo", data=b"x" * 1000) as response:
+        assert response.status == 200
+    async with client.post("/api/echo", data=pieces() if chunked else b"x" * 1100) as response:
+        assert response.status == 413
+        assert "1000 bytes" in await response.text()
 
 
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstd.compress)])
@@ -248,6 +250,7 @@ async def test_a_client_that_expects_100_continue_receives_it(serve: Serve) -> N
 @pytest.mark.parametrize(
     ("body", "classic_status", "resource_status"),
     [(b"", 400, 400), (b"{", 400, 400), (b'{"title": "\xff"}', 400, 400), (b"[]", 400, 422), (b"{}", 400, 422)],
+    ids=["empty", "not JSON", "not UTF-8", "not an object", "missing title"],
 )
 async def test_a_body_that_does_not_match_its_model_is_refused(
     serve: Serve, body: bytes, classic_status: int, resource_status: int
@@ -273,9 +276,12 @@ async def test_each_fault_of_a_body_is_a_cause_with_its_field(serve: Serve) -> N
 async def test_a_valid_request_id_is_kept(serve: Serve) -> None:
     """The request id of a proxy is kept and returned, unless it is long or has characters that could break a line of the log."""
     client = (await serve(ROUTES)).client
-    for sent_id, is_kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
-        async with client.get("/api/who", headers={"X-Request-Id": sent_id}) as response:
-            assert (response.headers["X-Request-Id"] == sent_id) is is_kept
+    async with client.get("/api/who", headers={"X-Request-Id": "abc-123"}) as response:
+        assert response.headers["X-Request-Id"] == "abc-123"
+        assert response.headers["Server"].startswith("Dashwright/")
+    for invalid_id in ("x" * 65, "a b", "{}"):
+        async with client.get("/api/who", headers={"X-Request-Id": invalid_id}) as response:
+            assert response.headers["X-Request-Id"] != invalid_id
             assert response.headers["Server"].startswith("Dashwright/")
 
 
@@ -422,6 +428,7 @@ async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
 async def test_a_stop_does_not_wait_for_idle_connections(serve: Serve) -> None:
     """A connection between two requests, or without any request, is closed immediately."""
     gateway = await serve(ROUTES, Limits(drain_seconds=60))
+    # The client keeps the connection of this request open. The second connection sends no request.
     await fetch(gateway.client, "/api/unknown")
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     async with asyncio.timeout(5):

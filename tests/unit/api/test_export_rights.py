@@ -1,4 +1,4 @@
-"""Permissions for exports, which reveal objects, and whose sync changes stored objects."""
+"""Permissions for exports. An export reveals objects, and an export to a synced branch changes stored objects by the next sync."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def caller(role: Role) -> Identity:
 
 
 def check_export(identity: Identity, options: dict[str, str], *, enabled: bool = True) -> None:
-    """Raise Forbidden unless the caller may export to a repository that syncs the branch ``main``, if its sync is enabled."""
+    """Raise Forbidden unless the caller may export to a repository of the branch ``main``, which is synced if ``enabled`` is true."""
     members = {"title": "R", "workflows": ["write"], "type": "githost", "githost": {"branch": "main"}}
     spec = RepositorySpec.model_validate({**members, "sync": {"enabled": enabled, "target": "folder"}})
     export = ExportJobOptions.model_validate(options)
@@ -32,7 +32,7 @@ def test_the_queue_identity_may_not_export(options: dict[str, str]) -> None:
 
 
 def test_readers_export_to_unsynced_branches() -> None:
-    """A Viewer may export to another branch, or if sync is disabled, and not to the synced branch."""
+    """A Viewer may export to a branch that is not synced. An export to the synced branch, which is the default, needs an Editor."""
     check_export(caller(Role.VIEWER), {"branch": "side"})
     check_export(caller(Role.VIEWER), {}, enabled=False)
     options_of_synced_branch: list[dict[str, str]] = [{}, {"branch": "main"}, {"folder": "f"}]

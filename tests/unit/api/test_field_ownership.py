@@ -1,7 +1,7 @@
 """Owners of fields after updates and applies."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -33,6 +33,11 @@ def _writer(manager: str, now: str = "2026-01-01T00:00:00Z") -> FieldManager:
     return FieldManager(manager, VERSION, now)
 
 
+def _entry(manager: str, operation: Literal["Apply", "Update"], fields: FieldSet, *, time: str = "") -> ManagedFieldsEntry:
+    """Return the entry of a manager that owns fields."""
+    return ManagedFieldsEntry(manager=manager, operation=operation, version=VERSION, time=time, fields=fields)
+
+
 def _fields_by_owner(entries: tuple[ManagedFieldsEntry, ...]) -> dict[str, list[str]]:
     """Return the paths of owned fields by manager and operation: ``a Apply``."""
     return {f"{entry.manager} {entry.operation}": list(paths(entry.fields)) for entry in entries if entry.fields}
@@ -61,6 +66,7 @@ def test_an_update_owns_changed_fields() -> None:
 def test_an_update_without_effect_owns_nothing() -> None:
     """A write that changes nothing leaves all entries unchanged, including their times."""
     created = update({}, {"b": 1}, (), _writer("a"))
+    # The numbers 1 and 1.0 are equal, so the second write changes nothing.
     later = settle(update({"b": 1}, {"b": 1.0}, created, _writer("b", "2027-01-01T00:00:00Z")), {"b": 1})
     assert managed_fields_json(later) == managed_fields_json(created)
 
@@ -166,7 +172,7 @@ def test_earlier_fields_have_an_owner() -> None:
 
 def test_entries_of_another_subresource_are_kept() -> None:
     """The entry of a write to the subresource ``status`` is unchanged by an apply to the object."""
-    status = update({}, {"status": {"x": 1}}, (), FieldManager("s", VERSION, "", "status"))
+    status = update({}, {"status": {"x": 1}}, (), FieldManager("s", VERSION, time="", subresource="status"))
     applied = _apply_config({"b": 1}, "a", {"b": 1}, status)
     assert status[0] in applied.entries
     assert status[0] in settle(applied.entries, applied.tree, SETS)
@@ -189,14 +195,12 @@ def test_entries_own_only_stored_fields() -> None:
 
 def test_old_updaters_become_one() -> None:
     """If too many managers have updated an object, the oldest ones share an entry. Managers that applied keep entries of their own."""
-    entries = [
-        ManagedFieldsEntry(f"m{index}", "Update", VERSION, f"2026-01-01T00:00:{index:02}Z", {f"f:{index}": {}})
-        for index in range(MAX_UPDATERS + 2)
-    ]
-    applier = ManagedFieldsEntry("a", "Apply", VERSION, "2025-01-01T00:00:00Z", {"f:x": {}})
+    entries = [_entry(f"m{index}", "Update", {f"f:{index}": {}}, time=f"2026-01-01T00:00:{index:02}Z") for index in range(MAX_UPDATERS + 2)]
+    applier = _entry("a", "Apply", {"f:x": {}}, time="2025-01-01T00:00:00Z")
     remaining = limit_entries([*entries, applier])
     assert applier in remaining
-    assert len(remaining) == MAX_UPDATERS + 1
+    # The applier, and the permitted number of updaters, of which one is the shared entry.
+    assert len(remaining) == 1 + MAX_UPDATERS
     assert [sorted(entry.fields) for entry in remaining if entry.manager == ANCIENT_CHANGES] == [["f:0", "f:1", "f:2"]]
 
 
@@ -221,13 +225,13 @@ def test_the_size_of_entries_is_limited() -> None:
     """The entries of all managers of an object together have a maximum size."""
     wide: FieldSet = {f"f:{'x' * 200}{index}": {} for index in range(200)}
     with pytest.raises(TooLarge):
-        limit_entries([ManagedFieldsEntry(f"m{index}", "Apply", VERSION, "", wide) for index in range(30)])
+        limit_entries([_entry(f"m{index}", "Apply", wide) for index in range(30)])
 
 
 def test_too_many_appliers_are_refused() -> None:
     """The number of appliers is limited, and entries of many updaters are joined, so that an object has at most ``MAX_ENTRIES``."""
-    appliers = [ManagedFieldsEntry(f"a{index}", "Apply", VERSION, "", {"f:x": {}}) for index in range(MAX_APPLIERS)]
-    updaters = [ManagedFieldsEntry(f"u{index}", "Update", VERSION, "", {"f:x": {}}) for index in range(MAX_UPDATERS * 2)]
+    appliers = [_entry(f"a{index}", "Apply", {"f:x": {}}) for index in range(MAX_APPLIERS)]
+    updaters = [_entry(f"u{index}", "Update", {"f:x": {}}) for index in range(MAX_UPDATERS * 2)]
     assert len(limit_entries([*appliers, *updaters])) == MAX_ENTRIES
     with pytest.raises(TooLarge, match=f"more than {MAX_APPLIERS} managers apply"):
         limit_entries([*appliers, replace(appliers[0], manager="one more")])
@@ -248,20 +252,22 @@ def test_too_many_appliers_are_refused() -> None:
 )
 def test_sent_entries_replace_the_stored_ones(sent: object, is_accepted: bool) -> None:
     """Valid entries that a client sends replace the stored ones; an empty list, or invalid entries, do not."""
-    stored = managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})])
-    assert [entry.manager for entry in parse_managed_fields(stored, sent)] == (["x"] if is_accepted else ["s"])
+    stored = managed_fields_json([_entry("s", "Update", {"f:a": {}})])
+    (entry,) = parse_managed_fields(stored, sent)
+    # The manager of the sent entry is ``x``.
+    assert entry.manager == ("x" if is_accepted else "s")
 
 
 def test_one_empty_entry_clears_the_owners() -> None:
     """One empty entry in a request removes all owners."""
-    assert parse_managed_fields(managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})]), [{}]) == ()
+    assert parse_managed_fields(managed_fields_json([_entry("s", "Update", {"f:a": {}})]), [{}]) == ()
 
 
 def test_entries_are_read_as_they_were_written() -> None:
     """Entries that are written as ``managedFields`` and read are equal. A manager without fields has no entry."""
     entries = (
-        ManagedFieldsEntry("s", "Update", VERSION, "2026-01-01T00:00:00Z", {"f:a": {"v:1": {}}}, "status"),
-        ManagedFieldsEntry("t", "Apply", VERSION, "", {}),
+        replace(_entry("s", "Update", {"f:a": {"v:1": {}}}, time="2026-01-01T00:00:00Z"), subresource="status"),
+        _entry("t", "Apply", {}),
     )
     assert parse_managed_fields(managed_fields_json(entries)) == entries[:1]
 

@@ -106,7 +106,8 @@ async def test_an_odd_target_gets_a_well_formed_response(port: int, target: byte
     """
     actual_status, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert actual_status == status
-    assert status == 200 or "message" in orjson.loads(body)
+    if status != 200:
+        assert "message" in orjson.loads(body)
 
 
 # Values and names of random headers: arbitrary bytes, and headers that the gateway reads.
@@ -136,11 +137,12 @@ async def test_no_body_or_query_causes_an_internal_error(port: int, body: bytes,
     target = b"/api/echo?" + bytes(byte for byte in query if byte > 32 and byte != 127)
     head = b"POST " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     if chunked:
-        head += b"Transfer-Encoding: chunked\r\n\r\n"
-        body = (b"%x\r\n" % len(body) + body + b"\r\n" if body else b"") + b"0\r\n\r\n"
+        # An empty chunk ends the body.
+        only_chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+        raw = head + b"Transfer-Encoding: chunked\r\n\r\n" + only_chunk + b"0\r\n\r\n"
     else:
-        head += b"Content-Length: %d\r\n\r\n" % len(body)
-    status, response = await exchange(port, head + body)
+        raw = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    status, response = await exchange(port, raw)
     assert status in (200, 400, 413)
     assert isinstance(orjson.loads(response), dict)
 

@@ -32,7 +32,11 @@ def test_an_age_is_its_largest_unit_rounded_down(ago: timedelta, message: str) -
 
 @pytest.mark.parametrize("created", [NOW, NOW - timedelta(days=1), datetime(2024, 2, 29, tzinfo=UTC)])
 def test_a_new_user_was_seen_ten_years_ago(created: datetime) -> None:
-    """A user who never logged in was last seen ten years before the creation, even if that was on 29 February."""
+    """A user who never logged in was last seen ten years before the creation, even if that was on 29 February.
+
+    Any other user was last seen at the stored time.
+    """
     never_logged_in = last_seen(None, created)
     assert age(never_logged_in, created) == "10y"
-    assert last_seen(created, created - timedelta(days=9)) == created
+    seen_at, created_earlier = created, created - timedelta(days=9)
+    assert last_seen(seen_at, created_earlier) == seen_at

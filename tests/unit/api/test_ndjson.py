@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dashwright.api.domain.ndjson import Line, LineReader
 
 MAX_BYTES = 8
+# Bodies have line ends, lines of the maximum length and of one byte more, and bytes that are not JSON.
 BODIES = st.lists(st.sampled_from([b"\n", b"\r\n", b" ", b"{}", b"12345678", b"123456789", b"\x00", b"\xff"]), max_size=30).map(b"".join)
 
 

@@ -33,9 +33,9 @@ def test_the_style_has_only_positions() -> None:
 
 
 def test_pictures_have_the_theme_of_the_reader_or_of_the_page() -> None:
-    """A page without a theme has pictures for browsers with a dark and with a light scheme, each for three widths of the screen.
+    """A page without a theme has pictures for browsers that prefer a dark scheme, and for other browsers, each for three widths.
 
-    The last picture matches every browser. A page with a theme has only pictures of this theme.
+    The last picture is for every browser. A page with a theme has only pictures of this theme.
     """
     (panel_picture,) = grid(panel(4)).sections[0].panels
     assert [source.media for source in panel_picture.sources] == [

@@ -79,24 +79,27 @@ async def test_panels_that_arrive_during_a_validation_share_the_next_request(wor
             worker.may_respond.release()
     assert worker.requests == [["first"], ["other"], ["good", "bad"]]
     assert first.result() == another_org.result() == "accepted"
-    assert [task.result() for task in others] == ["accepted", "spec.panel.title"] * 2
+    good, bad = "accepted", "spec.panel.title"
+    assert [task.result() for task in others] == [good, bad, good, bad]
 
 
 async def test_a_large_panel_has_a_request_of_its_own(worker: FakeWorker) -> None:
     """A panel of more than 16 KiB has its own request, which is sent concurrently with that of the small panels."""
     async with asyncio.TaskGroup() as tasks:
-        for title in ("first", "large" + "!" * 17_000, "good"):
+        large_title = "large" + "!" * 17_000
+        for title in ("first", large_title, "good"):
             tasks.create_task(worker.check_panel(title))
         for _ in range(2):
             await worker.arrived.acquire()
         # Two responses are expected; a third one is permitted, so that a wrong request fails the test instead of waiting.
         for _ in range(3):
             worker.may_respond.release()
+    # The worker records only the first nine characters of a title.
     assert sorted(worker.requests) == [["first", "good"], ["large!!!!"]]
 
 
 async def test_a_worker_of_the_previous_version_validates_nothing(worker: FakeWorker) -> None:
-    """Panels are accepted while all workers lack the request, and are validated by the first worker that has it."""
+    """A panel is accepted without a validation if the worker does not know the endpoint. A later worker validates panels."""
     worker.is_previous_version = True
     worker.may_respond.release()
     assert await worker.check_panel("bad") == "accepted"

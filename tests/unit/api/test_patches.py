@@ -157,8 +157,8 @@ def test_the_operation_test_compares_long_numbers_exactly() -> None:
         json_patch(tree, operations)
     # A number in another notation is equal.
     assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.234567890123456789e19}]')) is tree
-    tree = read_json('{"a":1234567890123450000}')
-    assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.23456789012345e18}]')) is tree
+    tree_with_zeros = read_json('{"a":1234567890123450000}')
+    assert json_patch(tree_with_zeros, read_json('[{"op":"test","path":"/a","value":1.23456789012345e18}]')) is tree_with_zeros
 
 
 def test_the_size_of_a_patched_object_is_limited() -> None:
@@ -184,7 +184,7 @@ def test_operations_that_shift_many_items_are_limited(shifting_operations: Any) 
     size = 100_000
     tree = {"l": [0] * size, "k": [1, 2, [0] * size]}
     # Each pair of operations shifts the long list twice.
-    repetitions = MAX_SHIFTED_ITEMS // size // 2
+    repetitions = MAX_SHIFTED_ITEMS // (2 * size)
     assert json_patch(tree, shifting_operations * (repetitions - 1)) is tree
     with pytest.raises(TooLarge, match="long lists"):
         json_patch(tree, shifting_operations * (repetitions + 1))
@@ -198,7 +198,7 @@ def test_many_items_may_be_appended_to_a_long_list() -> None:
 
 def test_a_patch_that_nests_without_end_is_refused() -> None:
     """Operations that together nest too deep are refused, although each of them is permitted."""
-    operations = [operation for _ in range(2000) for operation in nesting_operations()]
+    operations = nesting_operations() * 2000
     with pytest.raises((BadRequest, Invalid, TooLarge)):
         json_patch({"a": {}}, operations)
 

@@ -34,7 +34,7 @@ class SlowService:
 
 
 async def test_an_organization_leaves_slots_for_others() -> None:
-    """An organization with slow data sources delays only itself. Further pictures wait, up to a limit, and are all drawn."""
+    """An organization with slow data sources delays only its own pictures. Waiting pictures are limited, and are all drawn."""
     slow = SlowService()
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
     client = PictureClient(cast("Broker", broker), cast("RpcClient", slow))
@@ -54,5 +54,6 @@ async def test_an_organization_leaves_slots_for_others() -> None:
         await asyncio.sleep(0)
         assert slow.calls == 4
         slow.may_respond.set()
-    # The 33 pictures of organization 1, and the one of organization 2.
-    assert len([task.result() for task in pictures]) == slow.calls == 34
+    # Each of the 33 pictures of organization 1, and the picture of organization 2, has a result.
+    assert len([task.result() for task in pictures]) == 34
+    assert slow.calls == 34

@@ -27,7 +27,7 @@ class CheckoutOfDashboards:
 
 @pytest.mark.parametrize(("length", "in_thread"), [(10, False), (THREAD_MIN_BYTES, True)])
 async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dashboard is encoded in a thread if it has many bytes, even in few members."""
+    """A dashboard of at least ``THREAD_MIN_BYTES`` is encoded in a thread, even if it has few members."""
     in_threads: list[bool] = []
 
     def encode(tree: Any) -> bytes:

@@ -8,7 +8,7 @@ from dashwright.api.http.in_flight import Deadlines
 
 
 async def test_each_task_is_cancelled_at_its_deadline() -> None:
-    """Tasks that exceed the time limit are cancelled in the order of their start. A task that handles this is no longer cancelled."""
+    """Tasks that exceed the time limit are cancelled in the order of their start. A task that handles its cancellation continues."""
     deadlines = Deadlines(0.02)
     ended_names: list[str] = []
 
@@ -58,5 +58,6 @@ async def test_a_deadline_that_is_restarted_is_later() -> None:
             deadlines.end(task)
 
     await asyncio.gather(work(2), work(0), work(1))
+    # The limit of a task without restarts expires first, and each restart adds nine seconds.
     assert [round(time - ended_at[0]) for time in ended_at] == [0, 9, 18]
     deadlines.close()

@@ -92,7 +92,8 @@ async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Ser
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE_BODY), drain_seconds=2))
     reader, writer = await request_slowly(gateway, "/api/large")
     async with gateway.client.get("/api/large") as response:
-        assert (response.status, response.headers["Retry-After"]) == (429, "1")
+        assert response.status == 429
+        assert response.headers["Retry-After"] == "1"
         assert "DASHWRIGHT_RESPONSE_BYTES" in (await response.json())["message"]
     await reader.readuntil(b"\r\n\r\n")
     assert len(await reader.readexactly(len(LARGE_BODY))) == len(LARGE_BODY)

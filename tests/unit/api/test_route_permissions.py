@@ -45,6 +45,7 @@ async def report_view(call: Call) -> Response:
         ("+5", 5),
         ("-9999", -9999),
         ("007", 7),
+        # The bounds of 64 bits.
         ("9223372036854775807", 2**63 - 1),
         ("-9223372036854775808", -(2**63)),
         ("9223372036854775808", None),
@@ -53,6 +54,7 @@ async def report_view(call: Call) -> Response:
         ("+", None),
         (" 1", None),
         ("1_0", None),
+        # The Arabic digit 1.
         ("\u0661", None),
         ("1.0", None),
         ("0x1", None),
@@ -134,19 +136,28 @@ def test_an_organization_of_the_path_must_be_in_the_path(scope: OrganizationInPa
 
 
 async def test_flags_and_numbers_of_the_query_are_read(serve: Serve) -> None:
-    """A flag is true in six spellings. A number above the maximum becomes the maximum; a lower or invalid one becomes the default."""
+    """A flag is true in six spellings. A number above the maximum becomes the maximum.
+
+    A number below the minimum, or an invalid number, becomes the default.
+    """
 
     async def read(call: Call) -> Response:
         return json_response([call.query_flag("on"), call.query_integer("page", 1, minimum=1, maximum=50)])
 
     gateway = await serve([Route("GET", "/api/x", read, PUBLIC)])
-    cases: list[tuple[str, list[Any]]] = [("", [False, 1])]
-    cases += [(f"on={text}", [True, 1]) for text in ("1", "t", "T", "TRUE", "true", "True")]
-    cases += [(f"on={text}", [False, 1]) for text in ("", "yes", "tRue", "0", "on")]
-    cases += [(f"page={text}", [False, number]) for text, number in (("7", 7), ("0", 1), ("-9999", 1), ("x", 1), ("51", 50), ("1e1", 1))]
-    for query, expected in cases:
+
+    async def values_of(query: str) -> Any:
+        """Return the flag and the number that the gateway reads from a query."""
         async with gateway.client.get(f"/api/x?{query}") as response:
-            assert await response.json() == expected, query
+            return await response.json()
+
+    assert await values_of("") == [False, 1]
+    for text in ("1", "t", "T", "TRUE", "true", "True"):
+        assert await values_of(f"on={text}") == [True, 1], text
+    for text in ("", "yes", "tRue", "0", "on"):
+        assert await values_of(f"on={text}") == [False, 1], text
+    for text, number in (("7", 7), ("0", 1), ("-9999", 1), ("x", 1), ("51", 50), ("1e1", 1)):
+        assert await values_of(f"page={text}") == [False, number], text
 
 
 class NameBody(BaseModel):
@@ -156,16 +167,24 @@ class NameBody(BaseModel):
     name: str
 
 
-NOT_JSON, NOT_A_STRING = "the body is not JSON", "name: Input should be a valid string"
+NOT_JSON = "the body is not JSON"
+NOT_AN_OBJECT = "Input should be an object"
+NOT_A_STRING = "name: Input should be a valid string"
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        *((body, NOT_JSON) for body in ("", "{", '{"name":"\\ud800"}', "\xff")),
-        *((body, "Input should be an object") for body in ("[]", "null", '"name"')),
+        ("", NOT_JSON),
+        ("{", NOT_JSON),
+        ('{"name":"\\ud800"}', NOT_JSON),
+        ("\xff", NOT_JSON),
+        ("[]", NOT_AN_OBJECT),
+        ("null", NOT_AN_OBJECT),
+        ('"name"', NOT_AN_OBJECT),
         ("{}", "name: Field required"),
-        *((body, NOT_A_STRING) for body in ('{"name":1}', '{"name":null}')),
+        ('{"name":1}', NOT_A_STRING),
+        ('{"name":null}', NOT_A_STRING),
     ],
 )
 async def test_every_fault_of_a_body_has_the_message_of_its_route(serve: Serve, body: str, reason: str) -> None:
@@ -200,7 +219,7 @@ async def test_an_invalid_integer_in_a_path_has_the_error_of_its_route(serve: Se
 
 
 async def test_tokens_and_keys_are_not_users(serve: Serve) -> None:
-    """The error for a token or key names the route and the data that it lacks."""
+    """A caller without a user id, such as a token or key, is refused. The error names the route and the data that the caller lacks."""
 
     async def own_quotas(call: Call) -> Response:
         return json_response(require_user_id(call, user_data="user quotas"))
@@ -226,36 +245,33 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
             recorded_refusals.append((actor.uid, action, org_id, status, actor.address))
 
     permission = Permission("orgs:write")
-    routes = [Route("PUT", "/api/x", report_view, permission, audit="org.update"), Route("GET", "/api/x", report_view, permission)]
-    routes.append(Route("POST", "/api/x", report_view, SIGNED_IN, audit="x"))
-    routes.append(
-        Route("DELETE", "/api/x", report_view, Permission("orgs:delete", organization=OrganizationScope.GLOBAL), audit="org.delete")
-    )
-    routes.append(
-        Route(
-            "PUT",
-            "/api/x/{org}",
-            report_view,
-            Permission("orgs:write", organization=OrganizationInPath("org", "no number")),
-            audit="org.update",
-        )
-    )
+    global_permission = Permission("orgs:delete", organization=OrganizationScope.GLOBAL)
+    permission_in_path = Permission("orgs:write", organization=OrganizationInPath("org", "no number"))
+    routes = [
+        Route("PUT", "/api/x", report_view, permission, audit="org.update"),
+        Route("GET", "/api/x", report_view, permission),
+        Route("POST", "/api/x", report_view, SIGNED_IN, audit="x"),
+        Route("DELETE", "/api/x", report_view, global_permission, audit="org.delete"),
+        Route("PUT", "/api/x/{org}", report_view, permission_in_path, audit="org.update"),
+    ]
     server = Server(routes, authenticator, refusals=RefusalRecorder())
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
-        for method, path, headers in (
-            ("PUT", "/api/x", VIEWER),
-            ("PUT", "/api/x", {}),
-            ("PUT", "/api/x", ADMIN),
-            ("GET", "/api/x", VIEWER),
-            ("POST", "/api/x", VIEWER),
-            ("DELETE", "/api/x", VIEWER),
-            ("PUT", "/api/x/7", VIEWER),
-            ("PUT", "/api/x/y", VIEWER),
-            ("PUT", "/api/x/7", {}),
+        for method, path, headers, status in (
+            # Recorded refusals.
+            ("PUT", "/api/x", VIEWER, 403),
+            ("PUT", "/api/x", {}, 401),
+            ("DELETE", "/api/x", VIEWER, 403),
+            ("PUT", "/api/x/7", VIEWER, 403),
+            ("PUT", "/api/x/7", {}, 401),
+            # Successes, a refusal without an audit event, and another error.
+            ("PUT", "/api/x", ADMIN, 200),
+            ("GET", "/api/x", VIEWER, 403),
+            ("POST", "/api/x", VIEWER, 200),
+            ("PUT", "/api/x/y", VIEWER, 400),
         ):
-            async with client.request(method, path, headers=headers):
-                pass
+            async with client.request(method, path, headers=headers) as response:
+                assert response.status == status, (method, path)
     await server.stop()
     assert recorded_refusals == [
         ("user:vic", "org.update", 1, 403, "127.0.0.1"),

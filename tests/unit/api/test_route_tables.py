@@ -19,14 +19,14 @@ async def handler(_: Call) -> Response:
 
 @pytest.mark.parametrize("needs", [None, "dashboards:read", ()])
 def test_a_route_without_a_permission_is_refused(needs: Any) -> None:
-    """A route without a permission, or with something else in its place, is refused: it cannot become public by omission."""
+    """A route without a permission, or with a value that is not a permission, is refused: no route becomes public by omission."""
     with pytest.raises(DashwrightError, match="names no permission"):
         Route("GET", "/api/x", handler, needs)
 
 
 @pytest.mark.parametrize("path", ["api", "/a//b", "/{a:rest}/b", "/{}", "/{a:int}", "/{a}/{a}", "/a{b}", "/a/"])
 def test_an_unreadable_template_is_refused(path: str) -> None:
-    """A template consists of words, parameters and at most one remainder, which comes last."""
+    """A template is refused unless it consists of words, parameters with distinct names, and at most one remainder at the end."""
     with pytest.raises(DashwrightError, match="path template"):
         Route("GET", path, handler, PUBLIC)
 
