@@ -31,7 +31,7 @@ class GatedRecords:
     lookups: int = 0
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
-        """Return the identity in an organization, by default the first one."""
+        """Return the identity in an organization, by default organization 1."""
         return await self._read(org_id or 1)
 
     async def identity_in(self, identity: Identity, org_id: int) -> Identity:
@@ -113,10 +113,12 @@ async def test_a_cached_caller_is_not_looked_up(setup: Setup) -> None:
     """A cached caller causes no lookup until its user is invalidated. The observer receives the identity of each lookup."""
     for _ in range(3):
         await setup.schemes.identify(CREDENTIALS, None)
-    assert (setup.records.lookups, len(setup.observer.identities)) == (1, 1)
+    assert setup.records.lookups == 1
+    assert len(setup.observer.identities) == 1
     setup.identities.invalidate("user:1")
     await setup.schemes.identify(CREDENTIALS, None)
-    assert (setup.records.lookups, len(setup.observer.identities)) == (2, 2)
+    assert setup.records.lookups == 2
+    assert len(setup.observer.identities) == 2
 
 
 # Both ways to obtain an identity: from credentials, and for a caller in another organization.
@@ -142,7 +144,7 @@ async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
 
 
 async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(setup: Setup) -> None:
-    """A request before a revocation may be accepted, and a concurrent one with the same credential after it is refused."""
+    """A request that begins after a revocation is refused, even if an earlier request with the credential is still looked up."""
     setup.records.is_gated = True
     before = await setup.start_lookup(setup.schemes.identify(CREDENTIALS, None))
     setup.records.role = None
@@ -182,7 +184,7 @@ async def test_without_notifications_every_request_is_looked_up(setup: Setup) ->
 async def test_cached_callers_are_accepted_during_an_outage(
     setup: Setup, look_up: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
-    """While neither notifications nor lookups are available, cached callers are accepted, but no others.
+    """While neither notifications nor lookups are available, only cached callers are accepted.
 
     A later lookup replaces the cached identity: a caller that it refused is no longer accepted.
     """

@@ -76,7 +76,8 @@ def test_an_invalid_label_selector_is_refused_with_the_position(text: str, posit
         ("metadata.name=test-dashboard-", Selection(name="test-dashboard-")),
         ("metadata.name=", Selection(name="")),
         ("metadata.name!=a,metadata.name!=b", Selection(excluded_names=("a", "b"))),
-        (r"metadata.name=a\,b\=c\\", Selection(name=r"a,b=c" + "\\")),
+        # A backslash escapes a comma, an equals sign and a backslash.
+        (r"metadata.name=a\,b\=c\\", Selection(name="a,b=c\\")),
         ("metadata.namespace=default", NO_FILTER),
         ("metadata.namespace!=org-2", NO_FILTER),
     ],
@@ -130,12 +131,13 @@ def test_an_unknown_field_is_rejected(text: str, position: int) -> None:
 
 def test_special_labels_select_an_id_the_history_or_the_trash() -> None:
     """Special labels select an id, the history or the trash; other requirements are kept."""
-    number = parse_selection("grafana.app/deprecatedInternalID=17,a=b", "", "default")
-    assert (number.numeric_id, number.labels) == (17, (Requirement("a", IN, ("b",)),))
-    assert parse_selection("grafana.app/get-history=true", "metadata.name=x", "default") == Selection(
-        name="x", version_list=VersionList.HISTORY
-    )
-    assert parse_selection("grafana.app/get-trash in (true)", "", "default").version_list is VersionList.TRASH
+    by_id = parse_selection("grafana.app/deprecatedInternalID=17,a=b", "", "default")
+    assert by_id.numeric_id == 17
+    assert by_id.labels == (Requirement("a", IN, ("b",)),)
+    history = parse_selection("grafana.app/get-history=true", "metadata.name=x", "default")
+    assert history == Selection(name="x", version_list=VersionList.HISTORY)
+    trash = parse_selection("grafana.app/get-trash in (true)", "", "default")
+    assert trash.version_list is VersionList.TRASH
 
 
 @pytest.mark.parametrize(
@@ -187,6 +189,7 @@ def test_an_object_is_selected_when_it_meets_every_requirement(
     def text(key: str, operator: str, values: list[str]) -> str:
         """Return the text of a requirement."""
         if operator.strip() in ("in", "notin"):
+            # A comma is the list of one empty value. Empty parentheses are invalid.
             return f"{key}{operator}({','.join(values) or ','})"
         return f"!{key}" if operator == "!" else key + operator + "".join(values)
 
@@ -197,7 +200,9 @@ def test_an_object_is_selected_when_it_meets_every_requirement(
         if operator == "!":
             return key not in labels
         has_listed_value = key in labels and labels[key] in values
-        return has_listed_value if operator.strip() in ("=", "==", "in") else not has_listed_value
+        if operator.strip() in ("!=", "notin"):
+            return not has_listed_value
+        return has_listed_value
 
     selection = parse_selection(",".join(text(*requirement) for requirement in requirements), "", "default")
     assert matches(selection, labels, "anything") == all(is_met(*requirement) for requirement in requirements)

@@ -23,9 +23,9 @@ def certificate(tmp_path: Path) -> Path:
     """Return a PEM file with a key and its self-signed certificate for the loopback address."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
+    now, day = datetime.now(UTC), timedelta(days=1)
     signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - timedelta(1), now + timedelta(1))
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - day, now + day)
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
@@ -47,4 +47,5 @@ async def test_with_a_certificate_the_gateway_speaks_https(serve: Serve, certifi
     gateway = await serve([Route("GET", "/api/fine", respond, PUBLIC)], tls=tls)
     client_context = ssl.create_default_context(cafile=certificate)
     async with gateway.client.get(f"https://127.0.0.1:{gateway.port}/api/fine", ssl=client_context) as response:
-        assert (response.status, await response.read()) == (200, b"{}")
+        assert response.status == 200
+        assert await response.read() == b"{}"

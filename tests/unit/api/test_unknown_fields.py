@@ -18,17 +18,21 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY
         (FOLDER, {"spec": {"title": "T", "description": "D"}}, []),
         (FOLDER, {"spec": {"title": "T", "colour": 1}, "kind": "Folder", "extra": 1}, ["extra", "spec.colour"]),
         (FOLDER, {"metadata": {"labels": {"any": "x"}, "managedFields": [], "labelz": {}}}, ["metadata.labelz"]),
+        # Values of a wrong type have no fields.
         (FOLDER, {"metadata": [], "spec": "none"}, []),
         (DASHBOARD, {"spec": {"anything": {"goes": 1}}}, []),
         (REPOSITORY, {"spec": {"sync": {"enabled": True, "every": 1}, "local": {"path": "/"}}}, ["spec.sync.every"]),
+        # A field by its name and by its alias.
         (REPOSITORY, {"spec": {"sync": {"interval_seconds": 1, "intervalSeconds": 1}}}, []),
         (
             REPOSITORY,
             {"status": {"stats": [{"group": "g"}, {"groups": "g"}], "sync": {"x": 1}}},
             ["status.stats[1].groups", "status.sync.x"],
         ),
+        # ``path``, ``pull`` and ``push`` are synonyms of ``prefix``, ``sync`` and ``export``.
         (JOB, {"spec": {"export": {"path": "p", "prefix": "p", "postfix": "p"}}}, ["spec.export.postfix"]),
         (JOB, {"spec": {"pull": {"incremental": True}, "push": {"fast": 1}}}, ["spec.push.fast"]),
+        # Jobs have neither finalizers nor owners.
         (
             JOB,
             {"metadata": {"finalizers": ["f"], "ownerReferences": [], "labels": {}}},
@@ -56,7 +60,7 @@ def test_a_field_is_known_by_any_of_its_names(kind: Kind, tree: dict[str, Any], 
     ids=str,
 )
 def test_an_unknown_field_has_advice(tree: dict[str, Any], advice: str) -> None:
-    """The advice is the most similar name, or all existing names."""
+    """The advice for an unknown field is the most similar name, or all known names if none is similar."""
     (field,) = find_in_object(tree, JOB)
     assert field.advice == advice
 

@@ -8,7 +8,7 @@ from dashwright.common.errors import TooManyRequests
 
 def test_one_network_is_limited_to_its_share() -> None:
     """Several requests of a network share its limit; another network is not affected."""
-    # At most 10 bytes together, and 6 of a network.
+    # At most 10 bytes together, and 6 of a network. A reservation yields a function that counts received bytes.
     uploads = UploadBudget(10, 6)
     with (
         uploads.reserve("192.0.2.1") as count_first,

@@ -12,15 +12,17 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.models.batch import ItemVerdict
 
 
+def verdict_of(index: int) -> ItemVerdict:
+    """Return the verdict on an item: an odd item is accepted, and an even item is refused with a reason."""
+    if index % 2 == 1:
+        return ItemVerdict(index=index, id=f"item-{index}", status="accepted")
+    return ItemVerdict(index=index, id=f"item-{index}", status="refused", message=f"line {index}: the batch has 200,000 items")
+
+
 def verdicts(count: int) -> Iterator[Sequence[ItemVerdict]]:
-    """Yield groups of at most 500 verdicts: odd items are accepted, and even ones are refused with a reason."""
+    """Yield the verdicts on items in groups of at most 500."""
     for start in range(0, count, 500):
-        yield [
-            ItemVerdict(index=index, id=f"item-{index}", status="accepted")
-            if index % 2
-            else ItemVerdict(index=index, id=f"item-{index}", status="refused", message=f"line {index}: the batch has 200,000 items")
-            for index in range(start, min(start + 500, count))
-        ]
+        yield [verdict_of(index) for index in range(start, min(start + 500, count))]
 
 
 async def read_file(file: VerdictFile) -> tuple[bytes, int]:
@@ -48,7 +50,8 @@ async def test_lines_that_cannot_be_compressed_are_read_as_they_were_written() -
     random, file = Random(1), VerdictFile()
     group = [ItemVerdict(index=index, id=random.randbytes(50).hex(), status="accepted") for index in range(5000)]
     file.write(group)
-    assert (await read_file(file))[0] == b"".join(verdict.to_json() + b"\n" for verdict in group)
+    content, _ = await read_file(file)
+    assert content == b"".join(verdict.to_json() + b"\n" for verdict in group)
 
 
 async def test_a_large_file_is_compressed() -> None:
@@ -56,8 +59,9 @@ async def test_a_large_file_is_compressed() -> None:
     file = VerdictFile()
     for group in verdicts(100_000):
         file.write(group)
-    stored = file._file.tell()
-    assert stored * 10 < len((await read_file(file))[0])
+    stored_bytes = file._file.tell()
+    content, _ = await read_file(file)
+    assert stored_bytes < len(content) / 10
 
 
 async def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
