@@ -61,8 +61,12 @@ class Accounts:
         roles = self.roles.get(login, {1: Role.VIEWER})
         current_org_id = org_id if org_id is not None else next(iter(roles))
         role = roles.get(current_org_id)
-        identity = None if role is None else Identity(f"user:{login}", login, current_org_id, role, permissions=permissions_of(role))
-        return Account(self.hashes[login], login in self.disabled, identity, salt=self.salts.get(login), login=login)
+        identity = None
+        if role is not None:
+            identity = Identity(uid=f"user:{login}", login=login, org_id=current_org_id, role=role, permissions=permissions_of(role))
+        return Account(
+            password_hash=self.hashes[login], is_disabled=login in self.disabled, identity=identity, salt=self.salts.get(login), login=login
+        )
 
     async def replace_password_hash(self, user_id: int, *, old_hash: str, new_hash: str) -> bool:
         """Replace the hash of each account that has the old one, and return whether any had it."""

@@ -11,7 +11,7 @@ from dashwright.common.identity import Identity, Role
 def may(role: Role, action: str, *, is_server_admin: bool = False) -> bool:
     """Return whether a role permits an action on any object."""
     permissions = permissions_of(role, is_server_admin=is_server_admin)
-    return Identity("user:1", "x", 1, role, permissions=permissions).may(action, "any")
+    return Identity(uid="user:1", login="x", org_id=1, role=role, permissions=permissions).may(action, "any")
 
 
 def test_a_higher_role_may_do_all_that_a_lower_one_may() -> None:

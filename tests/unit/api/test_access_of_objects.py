@@ -1,4 +1,4 @@
-"""Permissions on folders and dashboards: roles, access rules of objects and of the folders above them, explicit grants."""
+"""Permissions on folders and dashboards, which follow from roles, explicit grants, and access rules of objects and of folders above."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,17 @@ def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[
     """Return a caller with a role and with explicit grants, each an action and a scope. ``members`` are further fields of Identity."""
     granted = scopes_by_action(grants)
     permissions = with_grants(permissions_of(role), granted)
-    return Identity("user:1", "vic", 1, role, user_id, permissions=permissions, granted=granted, teams=frozenset(teams), **members)
+    return Identity(
+        uid="user:1",
+        login="vic",
+        org_id=1,
+        role=role,
+        user_id=user_id,
+        permissions=permissions,
+        granted=granted,
+        teams=frozenset(teams),
+        **members,
+    )
 
 
 # Team 7 may edit b and its subfolder c. The empty list of rules closes the folder closed. Viewers may view its subfolder inner.

@@ -1,4 +1,4 @@
-"""Scopes: the objects that a grant covers, possible grants, access metadata of objects, and limits of assignment."""
+"""Scopes of grants: which objects a grant covers, by which names it is stored, and who may assign it."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -22,7 +22,7 @@ SCOPES = PARTS.map(":".join)
 def holder(role: Role = Role.NONE, **scopes: set[str]) -> Identity:
     """Return a caller with the scopes of each action. The action ``teams:read`` is the keyword ``teams_read``."""
     permissions = {action.replace("_", ":"): frozenset(granted) for action, granted in scopes.items()}
-    return Identity("user:1", "x", 1, role, permissions=permissions)
+    return Identity(uid="user:1", login="x", org_id=1, role=role, permissions=permissions)
 
 
 @given(SCOPES, SCOPES)
@@ -155,10 +155,10 @@ def test_explicit_grants_add_to_a_role() -> None:
 @pytest.mark.parametrize("subject", ScopedType)
 def test_access_metadata_has_allowed_actions(subject: ScopedType) -> None:
     """The access metadata of an object lists the actions that the caller may do, and is None if the caller may do nothing."""
-    server_admin = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
+    server_admin = Identity(uid="user:1", login="x", org_id=1, role=Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
     assert access_control(server_admin, subject, 5) == dict.fromkeys(subject.actions, True)
     first = subject.actions[0]
-    partial = Identity("user:1", "x", 1, Role.NONE, permissions={first: frozenset({f"{subject.prefix}5"})})
+    partial = Identity(uid="user:1", login="x", org_id=1, role=Role.NONE, permissions={first: frozenset({f"{subject.prefix}5"})})
     assert access_control(partial, subject, 5) == {first: True}
     assert access_control(partial, subject, 6) is None
     assert set(subject.actions) <= ACTIONS
@@ -173,7 +173,7 @@ def test_callers_assign_at_most_their_own_rights() -> None:
     for own_role in Role:
         assignable = [role for role in Role if may_assign(holder(own_role), role)]
         assert assignable == list(Role)[: list(Role).index(own_role) + 1]
-    assert may_assign(Identity("user:1", "x", 1, Role.NONE, is_server_admin=True), Role.ADMIN)
+    assert may_assign(Identity(uid="user:1", login="x", org_id=1, role=Role.NONE, is_server_admin=True), Role.ADMIN)
     owner = holder(teams_read={"teams:id:1", "teams:id:2"})
     single_team, all_teams, other_action = (
         Grant("teams:read", "teams:id:1"),
@@ -198,8 +198,8 @@ def test_actions_limited_by_rules_are_granted_by_admins_only() -> None:
     """
     one_dashboard, all_dashboards = Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*")
     grants = [one_dashboard, all_dashboards, Grant("datasources:query", "*")]
-    admin = Identity("user:1", "x", 1, Role.ADMIN, permissions=permissions_of(Role.ADMIN))
-    editor = Identity("user:1", "x", 1, Role.EDITOR, permissions=permissions_of(Role.EDITOR))
+    admin = Identity(uid="user:1", login="x", org_id=1, role=Role.ADMIN, permissions=permissions_of(Role.ADMIN))
+    editor = Identity(uid="user:1", login="x", org_id=1, role=Role.EDITOR, permissions=permissions_of(Role.EDITOR))
     granted = scopes_by_action([("dashboards:read", "dashboards:uid:x")])
     editor_with_grant = replace(editor, permissions=with_grants(editor.permissions, granted), granted=granted)
     assert unassignable_grants(admin, grants) == ()

@@ -1,4 +1,4 @@
-"""Basic credentials: accepted and refused logins, the contents and lifetime of the cache, and the cost of a flood."""
+"""Basic credentials: which logins are accepted, how long verified passwords are cached, and how guesses are limited."""
 
 import asyncio
 import threading
@@ -72,7 +72,7 @@ def counting_passwords() -> Iterator[CountingPasswords]:
 @pytest.fixture
 def throttle() -> LoginThrottle:
     """Return a throttle that blocks a login from an address after three failures."""
-    return LoginThrottle(3)
+    return LoginThrottle(max_failures=3)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Items of batches as clients send them."""
+"""Parsing of the items of a batch: valid items are read, and invalid items are refused with a reason."""
 
 from typing import Any
 

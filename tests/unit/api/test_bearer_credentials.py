@@ -1,4 +1,4 @@
-"""Keys and tokens: accepted and refused credentials, the messages of refusals, and the cost of a flood."""
+"""Keys and tokens: which credentials are accepted, how refusals are reported, and how floods of unknown tokens are limited."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -65,10 +65,11 @@ class Keys:
 
 
 class CountingHashes(KeyHashes):
-    """Hashes that are counted."""
+    """Key hashes that count their computations."""
 
     def __init__(self) -> None:
         super().__init__()
+        #: The number of computed hashes.
         self.computed = 0
 
     async def hash_secret(self, secret: str, salt: str, *, is_suspect: bool = False) -> str:
@@ -94,10 +95,14 @@ class Setup:
         assert material is not None
         stored = key_material.hash_secret(material.secret, material.salt)
         if isinstance(material, key_material.LegacyKeyMaterial):
-            identity = Identity("api-key:3", material.name, material.org_id, Role.VIEWER, kind=CallerType.API_KEY, key_id=3)
+            identity = Identity(
+                uid="api-key:3", login=material.name, org_id=material.org_id, role=Role.VIEWER, kind=CallerType.API_KEY, key_id=3
+            )
             self.keys.names[(material.org_id, material.name)] = replace(Key(stored, identity), **changes)  # type: ignore[arg-type]
         else:
-            identity = Identity("service-account:9", "sa-1-x", 1, Role.ADMIN, 9, kind=CallerType.SERVICE_ACCOUNT, key_id=4)
+            identity = Identity(
+                uid="service-account:9", login="sa-1-x", org_id=1, role=Role.ADMIN, user_id=9, kind=CallerType.SERVICE_ACCOUNT, key_id=4
+            )
             self.keys.hashes[stored] = replace(Key(stored, identity), **changes)  # type: ignore[arg-type]
 
     def expire(self, expires_at: int) -> None:
@@ -122,7 +127,7 @@ async def setup() -> AsyncIterator[Setup]:
     clock = ManualClock()
     identities = IdentityCache(clock)
     identities.resume()
-    keys, hashes, throttle = Keys(), CountingHashes(), LoginThrottle(1)
+    keys, hashes, throttle = Keys(), CountingHashes(), LoginThrottle(max_failures=1)
     yield Setup(keys, hashes, throttle, identities, clock, BearerAuthenticator(keys, hashes, throttle, identities, clock))
     hashes.close()
 

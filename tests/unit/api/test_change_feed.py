@@ -66,7 +66,7 @@ class IdleStream:
 def cursor() -> Cursor:
     """Return the cursor of a watch on all dashboards."""
     stream: Any = IdleStream()
-    return Cursor(stream, DASHBOARD, "default", None, VIEWER)
+    return Cursor(stream=stream, kind=DASHBOARD, namespace="default", name=None, caller=VIEWER)
 
 
 @given(st.integers(0, 30), st.integers(1, 10), st.integers(0, 40), st.integers(0, 40))

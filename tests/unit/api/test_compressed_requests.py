@@ -1,4 +1,4 @@
-"""Compressed request bodies: their content regardless of cuts and frames, and bounded work in each step."""
+"""Compressed request bodies: a body is restored from any chunks and frames, in steps of bounded size."""
 
 import gzip
 import random

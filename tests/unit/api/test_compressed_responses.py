@@ -1,4 +1,4 @@
-"""Compressed responses: the preferred coding, the responses that are not compressed, and complete content."""
+"""Compressed responses: which coding is used, and which responses are not compressed."""
 
 import zlib
 from collections.abc import AsyncIterator

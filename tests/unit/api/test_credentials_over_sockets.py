@@ -24,7 +24,7 @@ class RecordingAuthenticator:
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         """Record the credentials, and return the identity of a viewer."""
         self.credentials.append(credentials)
-        return Identity("user:1", "ann", org_id or 1, Role.VIEWER, 1)
+        return Identity(uid="user:1", login="ann", org_id=org_id or 1, role=Role.VIEWER, user_id=1)
 
     async def identity_in(self, identity: Identity, org_id: int) -> Identity:
         """Return the identity unchanged."""

@@ -1,4 +1,4 @@
-"""Inputs of exported dashboards, and the library panels in the export."""
+"""Import of exported dashboards: values replace inputs, and library panels in the export are returned."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Decisions on the deliveries of GitLab, Gitea and Bitbucket, in the form of their documentation."""
+"""Decisions on the deliveries of GitLab, Gitea and Bitbucket, whose payloads are those of the hosts' documentation."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from dashwright.common.models.provisioning import RepositorySpec
 
 def caller(role: Role) -> Identity:
     """Return a user with the permissions of a role."""
-    return Identity("user:1", "anna", 1, role, permissions=permissions_of(role))
+    return Identity(uid="user:1", login="anna", org_id=1, role=role, permissions=permissions_of(role))
 
 
 def check_export(identity: Identity, options: dict[str, str], *, enabled: bool = True) -> None:

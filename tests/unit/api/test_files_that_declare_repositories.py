@@ -1,4 +1,4 @@
-"""Files of PROVISIONING_DIR: the files that are read, their declarations, and their faults."""
+"""Files in ``DASHWRIGHT_PROVISIONING_DIR``: which files are read, what they declare, and how faults are reported."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The identity cache: cached values, and when they are discarded."""
+"""The identity cache: how long identities are cached, and what discards them."""
 
 from functools import partial
 
@@ -26,13 +26,20 @@ class ManualClock(Clock):
 
 def user(number: int, org_id: int = 1) -> Identity:
     """Return a user by id."""
-    return Identity(f"user:{number}", f"u{number}", org_id, Role.VIEWER, user_id=number)
+    return Identity(uid=f"user:{number}", login=f"u{number}", org_id=org_id, role=Role.VIEWER, user_id=number)
 
 
 def token(number: int, account: int, *, expires_at: int | None = None) -> Identity:
     """Return the identity of a token, by its key id and the id of its service account."""
     return Identity(
-        f"service-account:{account}", "sa", 1, Role.VIEWER, account, kind=CallerType.SERVICE_ACCOUNT, key_id=number, expires_at=expires_at
+        uid=f"service-account:{account}",
+        login="sa",
+        org_id=1,
+        role=Role.VIEWER,
+        user_id=account,
+        kind=CallerType.SERVICE_ACCOUNT,
+        key_id=number,
+        expires_at=expires_at,
     )
 
 

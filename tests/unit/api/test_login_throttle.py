@@ -1,4 +1,4 @@
-"""The login throttle: rejected logins, addresses and times, and clients that must not be rejected."""
+"""The login throttle: which logins and addresses are blocked after failures, and for how long."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ def test_a_login_is_throttled_per_address() -> None:
 
     Other logins from the same address are accepted.
     """
-    throttle = LoginThrottle(5)
+    throttle = LoginThrottle(max_failures=5)
     record_failures(throttle, "Ann", "10.0.0.1", 4)
     assert not throttle.is_blocked("ann", "10.0.0.1")
     record_failures(throttle, "ANN", "10.0.0.1")
@@ -39,7 +39,7 @@ def test_a_login_is_throttled_per_address() -> None:
 def test_the_window_begins_with_the_first_failure() -> None:
     """The window begins with the first failure, and later failures do not extend it."""
     time = ManualClock()
-    throttle = LoginThrottle(2, 300, monotonic=time)
+    throttle = LoginThrottle(max_failures=2, window_seconds=300, monotonic=time)
     record_failures(throttle, "ann", "a")
     time.now = 299
     record_failures(throttle, "ann", "a", 5)
@@ -51,7 +51,7 @@ def test_the_window_begins_with_the_first_failure() -> None:
 
 def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
     """An address is blocked for all logins after ten times the failures of a login. Other addresses are not affected."""
-    throttle = LoginThrottle(5)
+    throttle = LoginThrottle(max_failures=5)
     for index in range(49):
         record_failures(throttle, f"u{index}", "10.0.0.1")
     assert not throttle.is_blocked("ann", "10.0.0.1")
@@ -63,7 +63,7 @@ def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
 
 def test_a_success_clears_its_own_count_only() -> None:
     """A success clears the failures of its own login only, so that guesses at other logins remain counted."""
-    throttle = LoginThrottle(2)
+    throttle = LoginThrottle(max_failures=2)
     for login in ("ann", "bob"):
         record_failures(throttle, login, "a", 2)
     throttle.record_success("bob", "a")
@@ -77,7 +77,7 @@ def test_an_unknown_address_counts_by_login_only() -> None:
 
     Each login from it is limited.
     """
-    throttle = LoginThrottle(2)
+    throttle = LoginThrottle(max_failures=2)
     for index in range(100):
         record_failures(throttle, f"u{index}", "")
     assert not throttle.is_blocked("ann", "")
@@ -91,7 +91,7 @@ def test_an_ipv6_client_is_its_network() -> None:
 
     A text that is not an address is counted as it is.
     """
-    throttle = LoginThrottle(1)
+    throttle = LoginThrottle(max_failures=1)
     record_failures(throttle, "ann", "2001:db8::1")
     assert throttle.is_blocked("ann", "2001:db8::ffff:0:1%eth0")
     assert not throttle.is_blocked("ann", "2001:db8:0:1::1")
@@ -109,7 +109,7 @@ def test_counts_are_bounded_and_never_too_high(steps: list[tuple[str, int]]) -> 
     A step is a failure of a login, some seconds after the previous one.
     """
     time = ManualClock()
-    throttle = LoginThrottle(3, 10, size=3, monotonic=time)
+    throttle = LoginThrottle(max_failures=3, window_seconds=10, size=3, monotonic=time)
     failures: list[tuple[str, float]] = []
     for login, wait in steps:
         time.now += wait

@@ -1,4 +1,4 @@
-"""Password hashes: verification, replacement, cost, and the order of waiting checks."""
+"""Password hashes: which passwords match, which hashes are outdated, and how many checks may be pending."""
 
 import asyncio
 import threading

@@ -37,7 +37,7 @@ async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: 
     monkeypatch.setattr(preview, "write_json", encode)
     route, _ = preview.routes(cast("Files", CheckoutOfDashboards(length)), DashboardPictures.__new__(DashboardPictures))
     # Without the permission to query data sources, no picture is drawn, so the client is never used.
-    caller = Identity("user:1", "ann", 1, Role.ADMIN)
+    caller = Identity(uid="user:1", login="ann", org_id=1, role=Role.ADMIN)
     parameters = {"repository": "team", "path": "a.json"}
     call = SimpleNamespace(parameters=parameters, path="/preview/team/a.json", query={}, identity=caller, query_integer=lambda *_, **__: 1)
     response = await route.handler(cast("Call", call))

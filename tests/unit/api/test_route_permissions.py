@@ -1,4 +1,4 @@
-"""Permissions of routes and the views they use, parameters of calls, and callers that are not users."""
+"""Permissions of routes, and the parameters and bodies of requests that handlers read."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ IN_PATH = OrganizationInPath("org_id", "orgId is invalid", "quota.bad-request")
 
 def set_caller(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the identity of the login ``vic``, whatever organization a request selects."""
-    account = Account(accounts.hashes["vic"], identity=identity)
+    account = Account(password_hash=accounts.hashes["vic"], identity=identity)
 
     async def find(login: str, org_id: int | None) -> Account:
         return account
@@ -114,7 +114,7 @@ async def test_any_scope_admits_callers_with_the_action_on_some_scope(
 
     Without it, the grant does not suffice.
     """
-    narrow = Identity("user:vic", "vic", 1, Role.VIEWER, permissions={"apikeys:read": frozenset({"apikeys:id:3"})})
+    narrow = Identity(uid="user:vic", login="vic", org_id=1, role=Role.VIEWER, permissions={"apikeys:read": frozenset({"apikeys:id:3"})})
     set_caller(narrow, accounts, monkeypatch)
     gateway = await serve(
         [
@@ -286,7 +286,7 @@ async def test_a_caller_without_an_organization_reaches_their_data(
     serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user without any organization reaches routes for signed-in users, in order to join one, but no route with a permission."""
-    set_caller(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
+    set_caller(Identity(uid="user:vic", login="vic", org_id=0, role=Role.NONE), accounts, monkeypatch)
     gateway = await serve(
         [Route("GET", "/api/mine", report_view, SIGNED_IN), Route("GET", "/api/here", report_view, Permission("dashboards:read"))]
     )

@@ -1,4 +1,4 @@
-"""The gateway's authenticator: shared and cached lookups, and revocations that overtake them."""
+"""The gateway's authenticator: lookups are shared and cached, unless a revocation arrives during a lookup."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,7 +14,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.errors import Unauthorized, Unavailable
 from dashwright.common.identity import Identity, Role
 
-CALLER = Identity("user:1", "ann", 1, Role.ADMIN, user_id=1)
+CALLER = Identity(uid="user:1", login="ann", org_id=1, role=Role.ADMIN, user_id=1)
 CREDENTIALS = Credentials("Test ann", "192.0.2.1")
 
 

@@ -26,7 +26,7 @@ DAY = 86_400
     ],
 )
 def test_a_token_expires_as_requested(seconds: int, limits: LifeLimits, end: int | None) -> None:
-    """A token expires after the requested seconds, if no limit is lower. A token with a lifetime of 0 never expires."""
+    """A token expires after the requested seconds, which may equal the limit. A token with a lifetime of 0 never expires."""
     assert token_expiry(seconds, NOW, limits) == end
 
 

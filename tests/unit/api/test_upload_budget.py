@@ -8,8 +8,8 @@ from dashwright.common.errors import TooManyRequests
 
 def test_one_network_is_limited_to_its_share() -> None:
     """Several requests of a network share its limit; another network is not affected."""
-    # At most 10 bytes together, and 6 of a network. A reservation yields a function that counts received bytes.
-    uploads = UploadBudget(10, 6)
+    # A reservation yields a function that counts received bytes.
+    uploads = UploadBudget(limit=10, network_limit=6)
     with (
         uploads.reserve("192.0.2.1") as count_first,
         uploads.reserve("192.0.2.1") as count_second,
@@ -24,7 +24,7 @@ def test_one_network_is_limited_to_its_share() -> None:
 
 def test_the_total_is_limited() -> None:
     """Above the total, requests of every network are rejected."""
-    uploads = UploadBudget(10, 6)
+    uploads = UploadBudget(limit=10, network_limit=6)
     with uploads.reserve("192.0.2.1") as count_first, uploads.reserve("192.0.2.2") as count_other:
         count_first(6)
         count_other(4)
@@ -34,7 +34,7 @@ def test_the_total_is_limited() -> None:
 
 def test_finished_requests_free_their_share() -> None:
     """A request frees its share when it ends, also after a refusal, so later requests of its network are accepted."""
-    uploads = UploadBudget(10, 10)
+    uploads = UploadBudget(limit=10, network_limit=10)
     for _ in range(3):
         with uploads.reserve("2001:db8::1") as count_first:
             count_first(10)
