@@ -187,7 +187,8 @@ def test_callers_assign_at_most_their_own_rights() -> None:
 def test_the_queue_is_not_a_user() -> None:
     """The identity of a message from the queue may submit jobs, also in batches, and nothing else. It is not a user."""
     queue = queue_identity(2)
-    assert (queue.kind, queue.user_id) == (CallerType.QUEUE, 0)
+    assert queue.kind == CallerType.QUEUE
+    assert queue.user_id == 0
     assert set(queue.permissions) == {"jobs:create", "batches:create", "batches:write"}
 
 

@@ -90,7 +90,8 @@ def test_every_public_exchange_and_queue_is_described(described_document: Any) -
     assert set(queues) == {queue.name for queue in TOPOLOGY.queues} - (set(_INTERNAL) - {TOPOLOGY.dead})
     for exchange in TOPOLOGY.exchanges:
         if exchange.name in exchanges:
-            assert (exchanges[exchange.name]["type"], exchanges[exchange.name]["durable"]) == (exchange.type, True)
+            assert exchanges[exchange.name]["type"] == exchange.type
+            assert exchanges[exchange.name]["durable"]
     assert all(queue["durable"] and not queue["exclusive"] and not queue["autoDelete"] for queue in queues.values())
     assert set(re.findall(r"`(dashwright\.[a-z.]+)`", _PAGE.read_text())) == {*exchanges, *queues}
 
@@ -107,7 +108,8 @@ def test_submissions_are_routed_to_the_gateway(described_document: Any) -> None:
     # The channels of submissions and of items of batches.
     assert len(channels) == 2
     for channel in channels:
-        assert (channel["address"], set(channel["parameters"])) == ("submit.{namespace}", {"namespace"})
+        assert channel["address"] == "submit.{namespace}"
+        assert set(channel["parameters"]) == {"namespace"}
 
 
 def test_limits_are_those_of_the_code(described_document: Any) -> None:

@@ -35,7 +35,8 @@ def test_decompression_restores_the_body(coding: str, pack: Compress, data: byte
         # Without any input, a body is complete, too.
         assert start == 0 or not decompressor.is_complete
         unpacked += b"".join(decompressor.decompress(packed[start : start + size]))
-    assert (unpacked, decompressor.is_complete) == (data, True)
+    assert unpacked == data
+    assert decompressor.is_complete
 
 
 # The codings whose format permits several compressed members, or frames, in sequence.

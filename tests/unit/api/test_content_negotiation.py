@@ -178,7 +178,9 @@ async def test_a_large_object_is_converted_in_a_thread() -> None:
 def test_a_table_needs_no_body() -> None:
     """Cells of a dashboard are read from columns of the database, without its body. The row has the metadata with the version."""
     table = parse_json(formats.object_response(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
-    assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", {"resourceVersion": "7"})
+    assert table["kind"] == "Table"
+    assert table["apiVersion"] == "meta.k8s.io/v1"
+    assert table["metadata"] == {"resourceVersion": "7"}
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Created At"]
     assert [(column["type"], column["format"]) for column in table["columnDefinitions"]] == [
         ("string", "name"),
@@ -267,7 +269,9 @@ def test_an_event_is_a_line(form: Format, kind: str) -> None:
     line = event_line(form, DASHBOARD, "v2alpha1", "MODIFIED", STORED, with_columns=True)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
-    assert (parse_json(line)["type"], parse_json(line)["object"]["kind"]) == ("MODIFIED", kind)
+    event = parse_json(line)
+    assert event["type"] == "MODIFIED"
+    assert event["object"]["kind"] == kind
 
 
 def test_columns_are_sent_once() -> None:

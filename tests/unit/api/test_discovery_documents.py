@@ -42,7 +42,8 @@ def test_a_group_has_the_versions_of_its_kinds() -> None:
     group = {"name": GROUP, "versions": versions, "preferredVersion": versions[0]}
     assert discovery.api_group(KINDS, GROUP) == {"kind": "APIGroup", "apiVersion": "v1", **group}
     listed = discovery.api_group_list(KINDS)
-    assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
+    assert listed["kind"] == "APIGroupList"
+    assert listed["apiVersion"] == "v1"
     assert listed["groups"][0] == group
     assert [listed_group["name"] for listed_group in listed["groups"]] == [GROUP, "a.example.org"]
 
@@ -80,9 +81,11 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
 def test_the_aggregated_document_has_groups_versions_and_resources() -> None:
     """The document has groups, their versions, and the resources and subresources of a version with their response kinds."""
     result = discovery.aggregated(KINDS, "v2")
-    assert (result["kind"], result["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    assert result["kind"] == "APIGroupDiscoveryList"
+    assert result["apiVersion"] == "apidiscovery.k8s.io/v2"
     things, other = result["items"]
-    assert (things["metadata"]["name"], other["metadata"]["name"]) == (GROUP, "a.example.org")
+    assert things["metadata"]["name"] == GROUP
+    assert other["metadata"]["name"] == "a.example.org"
     assert [(version["version"], version["freshness"]) for version in things["versions"]] == [("v2", "Current"), ("v1", "Current")]
     gadgets, widgets = things["versions"][0]["resources"]
     assert gadgets == {

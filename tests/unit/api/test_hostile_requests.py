@@ -72,7 +72,8 @@ async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> 
     status, body = await exchange(port, raw)
     assert status == 400
     response = orjson.loads(body)
-    assert (response["kind"], response["code"]) == ("Status", 400)
+    assert response["kind"] == "Status"
+    assert response["code"] == 400
     assert response["message"].startswith("The request is not readable as HTTP/1.1: ")
     assert len(response["message"]) < 200
     for quotation in ("yyy", "Broken", "nonsense", "b'"):

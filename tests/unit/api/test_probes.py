@@ -85,4 +85,5 @@ async def test_a_worker_serves_probes(client: ClientSession, path: str, status: 
 async def test_probes_are_read_only(client: ClientSession) -> None:
     """The server of a worker's probes accepts GET only."""
     async with client.post("/livez") as response:
-        assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
+        assert response.status == 405
+        assert response.headers["Allow"] == "GET, HEAD"

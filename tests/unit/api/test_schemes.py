@@ -206,7 +206,7 @@ async def test_cached_callers_are_accepted_during_an_outage(
 async def test_views_of_other_organizations_are_cached(setup: Setup) -> None:
     """The identity of a caller in each other organization is cached. The one in the caller's own organization needs no lookup."""
     assert await setup.schemes.identity_in(CALLER, 1) is CALLER
-    # The caller's organization is 1; organization 0 is the whole server.
+    # The caller's organization is 1; organization 0 is the whole server. The second round is served by the cache.
     for _ in range(2):
         assert [(await setup.schemes.identity_in(CALLER, org)).org_id for org in (2, 0, 3)] == [2, 0, 3]
     assert setup.records.lookups == 3
