@@ -41,8 +41,8 @@ def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[
 # Team 7 may edit b and its subfolder c. The empty list of rules closes the folder closed. Viewers may view its subfolder inner.
 # Lost has a missing parent; round and circle contain each other. User 1 may administer the dashboard d, and Editors may edit it.
 TREE = AccessTree(
-    {"a": None, "b": "a", "c": "b", "closed": None, "inner": "closed", "lost": "gone", "round": "circle", "circle": "round"},
-    {
+    parents={"a": None, "b": "a", "c": "b", "closed": None, "inner": "closed", "lost": "gone", "round": "circle", "circle": "round"},
+    rules_by_object={
         ("folders", "b"): [Rule(Level.EDIT, team_id=7)],
         ("folders", "closed"): [],
         ("folders", "inner"): [Rule(Level.VIEW, role=Role.VIEWER)],

@@ -34,7 +34,7 @@ async def test_an_invalid_hash_matches_no_password(passwords: Passwords) -> None
 
 
 async def test_an_old_hash_is_replaced_and_a_new_one_is_not(passwords: Passwords) -> None:
-    """Imported hashes, and argon2 hashes with other settings, are outdated."""
+    """Imported hashes, and argon2 hashes with other settings, are outdated. Current and broken hashes are not."""
     weaker_hash = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("admin")
     assert passwords.is_outdated(IMPORTED)
     assert passwords.is_outdated(weaker_hash)
@@ -58,7 +58,9 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
     current_hash = await passwords.hash("admin")
     monkeypatch.setattr(passwords_module, "_matches_argon2", count_calls("argon2", passwords_module._matches_argon2))
     monkeypatch.setattr(key_material, "hash_secret", count_calls("pbkdf2", key_material.hash_secret))
-    for stored, salt in ((None, None), (current_hash, None), (IMPORTED, SALT), (IMPORTED, None), ("", None)):
+    no_account, current_account, imported_account = (None, None), (current_hash, None), (IMPORTED, SALT)
+    imported_without_salt, account_without_password = (IMPORTED, None), ("", None)
+    for stored, salt in (no_account, current_account, imported_account, imported_without_salt, account_without_password):
         for password in ("admin", "wrong"):
             calls.clear()
             await passwords.verify(stored, password, salt=salt)
