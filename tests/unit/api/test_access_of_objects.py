@@ -247,8 +247,7 @@ def test_levels_equal_a_naive_walk(viewer: Identity, tree: AccessTree) -> None:
     """The level of an object is that of a naive walk."""
     view = AccessView(viewer, tree)
     for kind, name, folder in objects_of(tree):
-        # Without any rules, the role alone decides, also on objects in missing folders, where the naive walk permits nothing
-        # except to Admins.
+        # Without any rules, the role alone decides, even on objects in missing folders. The naive walk permits those to Admins only.
         if tree.rules_by_object or view.level(kind, name, folder) == Level.ADMIN:
             assert view.level(kind, name, folder) == naive_level(viewer, tree, kind, name, folder), (kind.plural, name, folder)
 

@@ -51,7 +51,7 @@ def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: se
     numbers = identity.ids("teams:read", "teams:id:")
     # Numbers that the scopes grant or resemble: 4 only by uid, 5 of another prefix, 7 with zeros, 2 and 230 as parts of 23.
     for number in (0, 1, 2, 4, 5, 7, 23, 230):
-        # None is the list of all numbers.
+        # None means that every number is listed.
         is_listed = numbers is None or number in numbers
         assert is_listed == identity.may("teams:read", f"teams:id:{number}")
 

@@ -91,7 +91,7 @@ def test_every_public_exchange_and_queue_is_described(described_document: Any) -
     for exchange in TOPOLOGY.exchanges:
         if exchange.name in exchanges:
             assert exchanges[exchange.name]["type"] == exchange.type
-            assert exchanges[exchange.name]["durable"]
+            assert exchanges[exchange.name]["durable"] is True
     assert all(queue["durable"] and not queue["exclusive"] and not queue["autoDelete"] for queue in queues.values())
     assert set(re.findall(r"`(dashwright\.[a-z.]+)`", _PAGE.read_text())) == {*exchanges, *queues}
 

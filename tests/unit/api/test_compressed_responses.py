@@ -75,12 +75,11 @@ async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_
 @pytest.mark.parametrize(
     ("response", "accept", "varies"),
     [
-        (Response(200, TEXT, "text/plain"), "gzip", False),
-        (Response(200, TEXT[: MIN_BYTES - 1], "text/plain", may_compress=True), "gzip", True),
-        (Response(200, TEXT, "text/plain", may_compress=True), "br", True),
-        (Response(304, may_compress=True), "gzip", True),
+        pytest.param(Response(200, TEXT, "text/plain"), "gzip", False, id="not to be compressed"),
+        pytest.param(Response(200, TEXT[: MIN_BYTES - 1], "text/plain", may_compress=True), "gzip", True, id="short"),
+        pytest.param(Response(200, TEXT, "text/plain", may_compress=True), "br", True, id="no common coding"),
+        pytest.param(Response(304, may_compress=True), "gzip", True, id="empty"),
     ],
-    ids=["not to be compressed", "short", "no common coding", "empty"],
 )
 async def test_other_responses_are_unchanged(serve: Serve, response: Response, accept: str, *, varies: bool) -> None:
     """Small responses, empty ones, and those that may not be compressed or have no common coding are unchanged."""

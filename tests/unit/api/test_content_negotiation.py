@@ -246,7 +246,15 @@ def test_encoded_objects_have_every_format() -> None:
 
 
 @pytest.mark.parametrize("form", [JSON, YAML, METADATA, TABLE, replace(TABLE, is_yaml=True)], ids=str)
-@pytest.mark.parametrize("pieces", [[], [[]], [[STORED]], [[], [STORED, STORED], [STORED]]], ids=["none", "empty", "one", "three"])
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([], id="none"),
+        pytest.param([[]], id="empty"),
+        pytest.param([[STORED]], id="one"),
+        pytest.param([[], [STORED, STORED], [STORED]], id="three"),
+    ],
+)
 def test_the_parts_of_a_list_join_to_one_document(form: Format, pieces: list[list[StoredObject]]) -> None:
     """Head, pieces and tail join to one document with all objects, and with the metadata of the list."""
     listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")

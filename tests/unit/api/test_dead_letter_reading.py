@@ -162,24 +162,14 @@ def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, name
 @pytest.mark.parametrize(
     ("delivery", "text"),
     [
-        (delivery_with(), ""),
-        (delivery_with(headers={**DEATH_HEADERS, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions"),
-        (delivery_with(headers={}), "only submissions"),
-        (delivery_with(key="work.sync"), "only submissions"),
-        (delivery_with(key="submit.nowhere"), "names no organization"),
-        (delivery_with(headers={**DEATH_HEADERS, BODY_BYTES: 3}), "not complete"),
-        (delivery_with(body=b"x" * (MAX_BODY_BYTES + 1)), "not complete"),
-        (delivery_with(body=b"x" * MAX_BODY_BYTES), ""),
-    ],
-    ids=[
-        "submission",
-        "other exchange",
-        "no origin",
-        "other routing key",
-        "no organization",
-        "shortened body",
-        "too large",
-        "largest body",
+        pytest.param(delivery_with(), "", id="submission"),
+        pytest.param(delivery_with(headers={**DEATH_HEADERS, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions", id="other exchange"),
+        pytest.param(delivery_with(headers={}), "only submissions", id="no origin"),
+        pytest.param(delivery_with(key="work.sync"), "only submissions", id="other routing key"),
+        pytest.param(delivery_with(key="submit.nowhere"), "names no organization", id="no organization"),
+        pytest.param(delivery_with(headers={**DEATH_HEADERS, BODY_BYTES: 3}), "not complete", id="shortened body"),
+        pytest.param(delivery_with(body=b"x" * (MAX_BODY_BYTES + 1)), "not complete", id="too large"),
+        pytest.param(delivery_with(body=b"x" * MAX_BODY_BYTES), "", id="largest body"),
     ],
 )
 def test_the_obstacle_of_a_replay_is_named(delivery: Delivery, text: str) -> None:

@@ -62,15 +62,14 @@ def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
 @pytest.mark.parametrize(
     ("payload", "options"),
     [
-        ({"ref": "refs/heads/other"}, {}),
-        ({"ref": "refs/tags/main"}, {}),
-        ({"ref": "main"}, {}),
-        ({}, {}),
+        pytest.param({"ref": "refs/heads/other"}, {}, id="other branch"),
+        pytest.param({"ref": "refs/tags/main"}, {}, id="tag"),
+        pytest.param({"ref": "main"}, {}, id="no full reference"),
+        pytest.param({}, {}, id="no reference"),
         # A commit of zeros means that the branch was deleted.
-        ({"ref": "refs/heads/main", "after": "0" * 40}, {}),
-        ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}),
+        pytest.param({"ref": "refs/heads/main", "after": "0" * 40}, {}, id="deleted branch"),
+        pytest.param({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}, id="sync is disabled"),
     ],
-    ids=["other branch", "tag", "no full reference", "no reference", "deleted branch", "sync is disabled"],
 )
 def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
     """Pushes of other branches, of tags and of deleted branches, and to repositories whose sync is disabled, request nothing."""

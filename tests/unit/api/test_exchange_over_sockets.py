@@ -258,8 +258,13 @@ async def test_a_client_that_expects_100_continue_receives_it(serve: Serve) -> N
 
 @pytest.mark.parametrize(
     ("body", "classic_status", "resource_status"),
-    [(b"", 400, 400), (b"{", 400, 400), (b'{"title": "\xff"}', 400, 400), (b"[]", 400, 422), (b"{}", 400, 422)],
-    ids=["empty", "not JSON", "not UTF-8", "not an object", "missing title"],
+    [
+        pytest.param(b"", 400, 400, id="empty"),
+        pytest.param(b"{", 400, 400, id="not JSON"),
+        pytest.param(b'{"title": "\xff"}', 400, 400, id="not UTF-8"),
+        pytest.param(b"[]", 400, 422, id="not an object"),
+        pytest.param(b"{}", 400, 422, id="missing title"),
+    ],
 )
 async def test_a_body_that_does_not_match_its_model_is_refused(
     serve: Serve, body: bytes, classic_status: int, resource_status: int

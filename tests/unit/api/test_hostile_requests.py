@@ -55,14 +55,18 @@ async def port(serve: Serve) -> int:
 @pytest.mark.parametrize(
     "raw",
     [
-        b"nonsense\r\n\r\n",
-        b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\nBroken\r\n\r\n",
-        b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 20_000 + b"\r\n\r\n",
-        b"GET /" + b"y" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"POST /api/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n",
+        pytest.param(b"nonsense\r\n\r\n", id="no HTTP"),
+        pytest.param(b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\nBroken\r\n\r\n", id="header without colon"),
+        pytest.param(b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 20_000 + b"\r\n\r\n", id="long header"),
+        pytest.param(b"GET /" + b"y" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", id="long target"),
+        pytest.param(
+            b"POST /api/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            id="two lengths",
+        ),
+        pytest.param(
+            b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n", id="many headers"
+        ),
     ],
-    ids=["no HTTP", "header without colon", "long header", "long target", "two lengths", "many headers"],
 )
 async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> None:
     """The response to an unreadable request is a Status with the code 400, also for the classic API.

@@ -31,24 +31,27 @@ def legacy_key(**members: object) -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
+        pytest.param(
             DOCUMENTED_KEY,
             "02e7a8a565078bba0ec230a99921aca74bfcdd06d6e3202ee3bd4e8ffd1542dc3c79ce1aad9150792240bd4487bb87fa24ad",
+            id="documented key",
         ),
-        (
+        pytest.param(
             legacy_key(k="A" * 32, n="ci key", id=7),
             "d8b8726c18aabf89f70f71865bb8d2efa6a5d8cbdc33ccb67ac075f5ab4ad15187b267d3194ea8f33eff5c110ac758989a05",
+            id="legacy key",
         ),
-        (
+        pytest.param(
             "glsa_yscW25imSKJIuav8zF37RZmnbiDvB05G_fcaaf58a",
             "26cd2524985150529dc5f32109f544860512b999766e11bc8f3d5711bf0ba6e7020099f9f21538b5df94d577782f7431dd27",
+            id="documented token",
         ),
-        (
+        pytest.param(
             "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248",
             "cefc8c1727f206b0f8c72ced8dbde0c5941c7eecf3dcc7dc6935585cf6ea8939b5e2a3427aadf2ed10bae20bce16573f8bab",
+            id="token",
         ),
     ],
-    ids=["documented key", "legacy key", "documented token", "token"],
 )
 def test_known_credentials_have_their_known_hashes(text: str, expected: str) -> None:
     """The stored hash of a credential equals the one in existing databases of Grafana."""

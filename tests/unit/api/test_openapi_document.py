@@ -103,7 +103,7 @@ def test_a_route_describes_its_permission() -> None:
     assert describe_route(Route("GET", "/api/x", handler, PUBLIC, Operation("x", "X")))["security"] == []
     guarded = describe_route(Route("GET", "/api/x", handler, Permission("x:read", "x:id:1"), Operation("x", "X", deprecated=True)))
     assert guarded["security"] == [{"basicAuth": []}, {"bearerAuth": []}]
-    assert guarded["deprecated"]
+    assert guarded["deprecated"] is True
     assert guarded["description"] == "Needs the permission x:read on x:id:1."
     basic = Operation("x", "X", security=("basicAuth",))
     assert describe_route(Route("GET", "/api/x", handler, SIGNED_IN, basic))["security"] == [{"basicAuth": []}]

@@ -44,7 +44,13 @@ async def respond(_: Call) -> Response:
 
 
 @pytest.mark.parametrize(
-    "flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL, STRICT | PARTIAL], ids=["default", "strict", "partial", "strict and partial"]
+    "flags",
+    [
+        pytest.param(ssl.VERIFY_DEFAULT, id="default"),
+        pytest.param(STRICT, id="strict"),
+        pytest.param(PARTIAL, id="partial"),
+        pytest.param(STRICT | PARTIAL, id="strict and partial"),
+    ],
 )
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_clients_that_trust_the_certificate_are_served(serve: Serve, settings: Settings, host: str, flags: ssl.VerifyFlags) -> None:

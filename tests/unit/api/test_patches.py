@@ -50,22 +50,17 @@ def test_merge_patches_have_the_results_of_the_standard(tree: Any, patch: Any, e
 @pytest.mark.parametrize(
     ("patch", "expected"),
     [
-        ({"a": {"$patch": "delete"}}, {"l": [1, 2, 1.0]}),
-        ({"a": {"$patch": "replace", "z": 1}}, {"a": {"z": 1}, "l": [1, 2, 1.0]}),
-        ({"$patch": "replace", "z": 1}, {"z": 1}),
-        ({"$setElementOrder/l": [2, 1], "$retainKeys": ["a"], "a": {"y": 2}}, {"a": {"x": 1, "y": 2}, "l": [1, 2, 1.0]}),
-        ({"$deleteFromPrimitiveList/l": [1]}, {"a": {"x": 1}, "l": [2]}),
-        ({"$deleteFromPrimitiveList/none": [1]}, {"a": {"x": 1}, "l": [1, 2, 1.0]}),
-        ({"l": [3]}, {"a": {"x": 1}, "l": [3]}),
-    ],
-    ids=[
-        "delete an object",
-        "replace an object",
-        "replace the root",
-        "order and retained keys",
-        "delete items by value",
-        "delete items of a missing list",
-        "replace a list",
+        pytest.param({"a": {"$patch": "delete"}}, {"l": [1, 2, 1.0]}, id="delete an object"),
+        pytest.param({"a": {"$patch": "replace", "z": 1}}, {"a": {"z": 1}, "l": [1, 2, 1.0]}, id="replace an object"),
+        pytest.param({"$patch": "replace", "z": 1}, {"z": 1}, id="replace the root"),
+        pytest.param(
+            {"$setElementOrder/l": [2, 1], "$retainKeys": ["a"], "a": {"y": 2}},
+            {"a": {"x": 1, "y": 2}, "l": [1, 2, 1.0]},
+            id="order and retained keys",
+        ),
+        pytest.param({"$deleteFromPrimitiveList/l": [1]}, {"a": {"x": 1}, "l": [2]}, id="delete items by value"),
+        pytest.param({"$deleteFromPrimitiveList/none": [1]}, {"a": {"x": 1}, "l": [1, 2, 1.0]}, id="delete items of a missing list"),
+        pytest.param({"l": [3]}, {"a": {"x": 1}, "l": [3]}, id="replace a list"),
     ],
 )
 def test_strategic_directives_replace_and_delete(patch: Any, expected: Any) -> None:
@@ -107,6 +102,7 @@ def test_operations_of_a_json_patch_have_the_results_of_the_standard(operations:
         {"op": "test", "path": "/a", "value": 2},
         {"op": "test", "path": "/a", "value": True},
         {"op": "test", "path": "/b", "value": None},
+        # The pointer ``/l/-`` is the position after the last item.
         {"op": "test", "path": "/l/-", "value": None},
         {"op": "remove", "path": "/b"},
         {"op": "replace", "path": "/b", "value": 1},
@@ -115,6 +111,7 @@ def test_operations_of_a_json_patch_have_the_results_of_the_standard(operations:
         {"op": "move", "from": "/b", "path": "/c"},
         {"op": "copy", "from": "/b", "path": "/c"},
         {"op": "copy", "from": "/l/-", "path": "/c"},
+        # A value cannot be moved into itself.
         {"op": "move", "from": "/l", "path": "/l/0"},
     ],
     ids=str,
