@@ -181,7 +181,7 @@ async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
     assert unread.take_wake_reasons() == WakeReason.TIMEOUT
     assert closed.take_wake_reasons() == WakeReason.TIMEOUT
     timers.remove(closed)
-    # Now is one second after the timeout: the task is cancelled in ``GRACE_SECONDS - 1`` seconds.
+    # The timeout was one second ago, so the task is cancelled in ``GRACE_SECONDS - 1`` seconds.
     await asyncio.sleep(GRACE_SECONDS - 4)
     assert not stuck.cancelled()
     await asyncio.sleep(4)

@@ -48,7 +48,7 @@ def test_idle_connections_of_an_address_are_limited() -> None:
         assert limiter.admit(peer, first)
         assert limiter.admit(peer, second)
         assert not limiter.admit(peer, Connection())
-        # The request and the close make place for one connection each.
+        # The request permits one further connection, and so does the close.
         first.has_sent_request = True
         assert limiter.admit(peer, Connection())
         assert not limiter.admit(peer, Connection())

@@ -101,7 +101,7 @@ async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None
     assert body["parameters"] == {"namespace": "org-2", "name": "a/b"}
 
 
-# Organization 9 does not exist. The namespace of organization 1 is ``default``, so ``org-1`` is none.
+# Organization 9 does not exist. The namespace of organization 1 is ``default``, so ``org-1`` is not a namespace.
 @pytest.mark.parametrize("namespace", ["org-9", "org-1", "nonsense"])
 async def test_a_namespace_without_membership_is_403(serve: Serve, namespace: str) -> None:
     """A namespace of which the user is not a member is 403, whether it exists or not."""

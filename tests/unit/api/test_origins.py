@@ -72,7 +72,7 @@ async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method:
 @pytest.mark.parametrize(
     ("host", "origin", "status"),
     [
-        # Addresses and names of this machine.
+        # Addresses, and the name of this machine.
         ("127.0.0.1", None, 200),
         ("[::1]:3000", None, 200),
         ("10.1.2.3", None, 200),

@@ -110,9 +110,9 @@ async def test_a_permission_is_checked_in_the_organization_of_the_route(
 async def test_any_scope_admits_callers_with_the_action_on_some_scope(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, accounts: Accounts
 ) -> None:
-    """With any_scope_suffices, a grant on one object admits the caller, and the handler restricts the result.
+    """With ``any_scope_suffices``, a grant on one object admits the caller, and the handler restricts the result.
 
-    Without it, the grant does not suffice.
+    Without this option, the grant admits the caller only to the route of this object.
     """
     narrow = Identity(uid="user:vic", login="vic", org_id=1, role=Role.VIEWER, permissions={"apikeys:read": frozenset({"apikeys:id:3"})})
     set_caller(narrow, accounts, monkeypatch)

@@ -28,7 +28,9 @@ def test_changed_members_of_json_are_marked() -> None:
 
 def test_settings_without_equal_lines_are_not_marked() -> None:
     """Short JSON, texts and invalid JSON without equal lines are shown unchanged and without marks."""
-    for before, after in (("", "new"), ('{"a":1}', '{"a":2}'), ("rate(a[5m])", "rate(b[5m])"), ("{" * 70, "[")):
+    no_setting, json_settings, queries = ("", "new"), ('{"a":1}', '{"a":2}'), ("rate(a[5m])", "rate(b[5m])")
+    invalid_json = ("{" * 70, "[")
+    for before, after in (no_setting, json_settings, queries, invalid_json):
         lines = setting_lines(before, after)
         assert marked_texts(lines.before) == []
         assert marked_texts(lines.after) == []
