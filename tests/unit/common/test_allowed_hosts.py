@@ -1,4 +1,4 @@
-"""The addresses at which data sources are reached: public ones, and those that the setting lists."""
+"""The hosts that data sources may have: hosts with a public address, and hosts that the setting lists."""
 
 import ipaddress
 
@@ -35,7 +35,8 @@ def test_addresses_special_to_python_are_not_public(address: Address) -> None:
     """Every address that Python's ipaddress regards as special is not public."""
     # An IPv6 address that contains an IPv4 address is judged by the latter.
     if address in NAT64:
-        address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+        last_32_bits = int(address) & 0xFFFF_FFFF
+        address = ipaddress.IPv4Address(last_32_bits)
     embedded = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address.sixtofour)
     decisive = embedded or address
     if is_public(address):
@@ -46,11 +47,11 @@ def test_addresses_special_to_python_are_not_public(address: Address) -> None:
 @given(V4)
 def test_an_embedded_ipv4_address_decides(address: ipaddress.IPv4Address) -> None:
     """IPv4-mapped, 6to4 and NAT64 addresses follow the rules of the IPv4 address that they contain."""
-    number = int(address)
     forms = [
-        ipaddress.IPv6Address(0xFFFF << 32 | number),
-        ipaddress.IPv6Address(0x2002 << 112 | number << 80),
-        ipaddress.IPv6Address(0x64FF9B << 96 | number),
+        ipaddress.IPv6Address(f"::ffff:{address}"),
+        # The 32 bits after the prefix 2002.
+        ipaddress.IPv6Address(0x2002 << 112 | int(address) << 80),
+        ipaddress.IPv6Address(f"64:ff9b::{address}"),
     ]
     for form in forms:
         assert is_public(form) == is_public(address)
@@ -59,7 +60,7 @@ def test_an_embedded_ipv4_address_decides(address: ipaddress.IPv4Address) -> Non
 
 @given(ADDRESSES, st.integers(0, 32), V4)
 def test_a_listed_network_allows_its_addresses(address: Address, bits: int, other_address: Address) -> None:
-    """A listed network allows the addresses in it, and no others."""
+    """A network in the setting lists the addresses in it, and no address outside of it."""
     network = ipaddress.ip_network((address, bits), strict=False)
     allowed_hosts = AllowedHosts.parse([str(network)])
     assert allowed_hosts.lists(address)
@@ -90,6 +91,7 @@ def test_an_invalid_host_stops_the_start(entry: str) -> None:
     """An invalid entry, such as an incomplete address, is an error that says which forms are valid."""
     with pytest.raises(ValueError, match="is not a host"):
         AllowedHosts.parse([entry])
+    # An empty setting is valid: it is an empty list.
     if entry:
         with pytest.raises(SettingsError, match=r"DASHWRIGHT_ALLOWED_HOSTS: .*is not a host"):
             load(allowed_hosts=entry)

@@ -1,4 +1,4 @@
-"""Names of branches: those that git rejects are rejected before git is called."""
+"""Names of branches: names that git rejects are rejected before git is called."""
 
 import subprocess
 
@@ -13,7 +13,7 @@ from dashwright.common.kinds.branches import is_branch
     "name", ["main", "a", "feature.add.tests", "feature_add_tests", "team/x/y", "ünïcode", "v1.2", "a@b", "refs", "a/refs/b", "HEADS"]
 )
 def test_names_that_git_accepts_are_valid(name: str) -> None:
-    """A name that git accepts as that of a branch is valid."""
+    """A name that git accepts as the name of a branch is valid."""
     assert is_branch(name)
 
 

@@ -8,7 +8,7 @@ from dashwright.common.errors import Unavailable
 
 
 def recording_work(
-    rounds: list[str], name: str, *, max_rounds: int = 3, error: Exception | None = None
+    rounds: list[str], name: str, *, max_rounds: int, error: Exception | None = None
 ) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
     """Return a function that records each round and may raise an error, and an event that is set after ``max_rounds`` rounds."""
     reached = asyncio.Event()
@@ -27,7 +27,7 @@ async def test_a_chore_continues_after_a_failure() -> None:
     """An unexpected error, or an unreachable database, ends a round and not the chore."""
     for error in (RuntimeError("broken"), Unavailable("away")):
         rounds: list[str] = []
-        work, reached = recording_work(rounds, "fails", error=error)
+        work, reached = recording_work(rounds, "fails", max_rounds=3, error=error)
         chore = Chore("fails", work, seconds=0.001)
         chore.start()
         async with asyncio.timeout(10):
@@ -52,6 +52,7 @@ async def test_a_final_round_follows_the_running_round() -> None:
     async with asyncio.timeout(10):
         await has_begun.wait()
         stop = asyncio.ensure_future(chore.stop())
+        # The stop begins while the first round still runs.
         await asyncio.sleep(0)
         may_end.set()
         await stop

@@ -33,16 +33,21 @@ def parse_body(text: str) -> Body:
     return Body.model_validate_json(text)
 
 
-@given(st.lists(st.booleans(), min_size=5, max_size=5))
-def test_names_match_in_any_case(are_upper: list[bool]) -> None:
-    """OrgId, orgid and ORGID are one property, in inner objects too."""
-    name = "".join(letter.upper() if is_upper else letter for letter, is_upper in zip("orgid", are_upper, strict=True))
-    body = parse_body(json.dumps({"NAME": "n", name: 7, "Address": {"ZIPCODE": "z"}}))
-    assert (body.name, body.org_id, body.address.zip_code) == ("n", 7, "z")
+ORG_ID_IN_ANY_CASE = st.tuples(*(st.sampled_from([letter.lower(), letter.upper()]) for letter in "orgId")).map("".join)
+
+
+@given(ORG_ID_IN_ANY_CASE)
+def test_names_match_in_any_case(org_id: str) -> None:
+    """OrgId, orgid and ORGID are one property. The names of properties in inner objects match in any case, too."""
+    body = parse_body(json.dumps({"NAME": "n", org_id: 7, "Address": {"ZIPCODE": "z"}}))
+    assert body.name == "n"
+    assert body.org_id == 7
+    assert body.address.zip_code == "z"
 
 
 def test_only_aliases_are_accepted() -> None:
-    """Only the API's spelling of a field is accepted, not the model's."""
+    """Only the spelling of a member in the API is accepted. The spelling in Python counts as another member, which is ignored."""
+    # The default.
     assert parse_body('{"name": "n", "org_id": 7}').org_id == 1
 
 
@@ -57,7 +62,8 @@ def test_the_last_of_equal_keys_wins() -> None:
 def test_null_is_missing() -> None:
     """A null counts as missing: the default applies, and a required member is still missing."""
     body = parse_body('{"name": "n", "orgId": null, "isDisabled": false}')
-    assert (body.org_id, body.model_fields_set) == (1, {"name", "is_disabled"})
+    assert body.org_id == 1
+    assert body.model_fields_set == {"name", "is_disabled"}
     with pytest.raises(ValidationError):
         parse_body('{"name": null}')
 

@@ -7,7 +7,7 @@ import pytest
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Body
+from dashwright.common.kinds.kind import Body, RenderedBody
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 
@@ -44,9 +44,11 @@ def admission_faults(
 
 
 def stored_form(spec: str, *, version: str = "") -> Body:
-    """Return a body as it is stored, by default in the version that its form has."""
+    """Return the stored body of a dashboard. The default version is that in which its form, classic or with a layout, is stored."""
     layout = DASHBOARD.extract(orjson.loads(spec)).layout
-    return Body("d", "default", "T", "", version or ("v2alpha1" if layout else "v0alpha1"), layout, spec, None)
+    if not version:
+        version = "v2alpha1" if layout else "v0alpha1"
+    return Body(name="d", namespace="default", title="T", subtype="", stored_version=version, layout=layout, spec=spec, status=None)
 
 
 @pytest.mark.parametrize("refresh", ["10s", "30s", "auto", "", False, None, "1m", "1h30m", "1d", "10000ms", "1.5m"])
@@ -102,13 +104,14 @@ def test_a_stored_refresh_is_kept() -> None:
 def test_the_classic_schema_is_checked_in_v1beta1_only(spec: dict[str, Any], fields: list[str]) -> None:
     """Each wrong member is a cause in v1beta1; the other versions accept any member."""
     assert sorted(admission_faults(spec, version="v1beta1")) == sorted(fields)
-    assert admission_faults(spec, version="v0alpha1") == admission_faults(spec, version="v2alpha1") == []
+    assert admission_faults(spec, version="v0alpha1") == []
+    assert admission_faults(spec, version="v2alpha1") == []
 
 
 def test_a_body_keeps_its_text_in_its_stored_version() -> None:
     """A body is returned in its stored version, or an alias of it, exactly as it was sent, with the digits of its numbers."""
-    assert DASHBOARD.rendered(stored_form('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
-    assert DASHBOARD.rendered(stored_form(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
+    assert DASHBOARD.rendered(stored_form('{"title":"T","n":1.10}'), "v0alpha1") == RenderedBody('{"title":"T","n":1.10}', status="{}")
+    assert DASHBOARD.rendered(stored_form(LAYOUT, version="v2"), "v2") == RenderedBody(LAYOUT, status="{}")
     assert DASHBOARD.rendered(stored_form('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
 
 
@@ -121,15 +124,18 @@ def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> 
     spec, status, _ = DASHBOARD.rendered(stored_form(BROKEN_LAYOUT), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
-    assert (conversion["failed"], conversion["storedVersion"], conversion["source"]) == (True, "v2alpha1", orjson.loads(BROKEN_LAYOUT))
+    assert conversion["failed"] is True
+    assert conversion["storedVersion"] == "v2alpha1"
+    assert conversion["source"] == orjson.loads(BROKEN_LAYOUT)
+    # The error names the element that does not exist.
     assert "missing" in conversion["error"]
-    assert DASHBOARD.rendered(stored_form(BROKEN_LAYOUT), "v2alpha1") == (BROKEN_LAYOUT, "{}", None)
+    assert DASHBOARD.rendered(stored_form(BROKEN_LAYOUT), "v2alpha1") == RenderedBody(BROKEN_LAYOUT, status="{}")
 
 
 def test_a_placeholder_sent_back_keeps_the_body() -> None:
     """A client that sends a placeholder back keeps the stored spec. A changed placeholder is rejected.
 
-    In a version that has no placeholders, or for a new dashboard, it is a spec like any other.
+    In a version that has no placeholders, or for a new dashboard, the same spec is stored as it is.
     """
     old = stored_form(BROKEN_LAYOUT)
     placeholder = {"schemaVersion": 9999, "title": "T"}

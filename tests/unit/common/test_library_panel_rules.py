@@ -8,7 +8,7 @@ import pytest
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Body
+from dashwright.common.kinds.kind import Body, Extract
 from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.kinds.settings import AdmissionSettings
 
@@ -18,11 +18,13 @@ CLASSIC_PANEL = '{"type":"text","title":"T","gridPos":{"h":1.10},"id":7,"datasou
 
 def stored_body(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
     """Return a stored library panel: its model, and the title and type in columns of the database."""
-    return Body("p", "default", title, subtype, "v0alpha1", False, spec, None)
+    return Body(
+        name="p", namespace="default", title=title, subtype=subtype, stored_version="v0alpha1", layout=False, spec=spec, status=None
+    )
 
 
 def render_body(body: Body) -> tuple[Any, Any]:
-    """Return spec and status, or None without a status, as clients read them."""
+    """Return the spec and the status that clients read. The status may be None."""
     spec, status, _ = LIBRARY_PANEL.rendered(body, "v2alpha1")
     return orjson.loads(spec), None if status is None else orjson.loads(status)
 
@@ -46,10 +48,14 @@ def test_a_complete_spec_has_no_status() -> None:
 def test_a_difference_from_the_stored_columns_is_a_warning() -> None:
     """A title or type that differs from its column causes a warning. A missing one has the value of its column, without a warning."""
     spec, status = render_body(stored_body('{"type":"text","title":"T"}', title="Known", subtype="graph"))
-    assert (spec["title"], spec["type"], len(status["warnings"])) == ("T", "text", 2)
+    assert spec["title"] == "T"
+    assert spec["type"] == "text"
+    assert len(status["warnings"]) == 2
     assert all("Known" in text or "graph" in text for text in status["warnings"])
     spec, status = render_body(stored_body("{}", title="Known", subtype="graph"))
-    assert (spec["title"], spec["type"], status) == ("Known", "graph", None)
+    assert spec["title"] == "Known"
+    assert spec["type"] == "graph"
+    assert status is None
 
 
 def test_an_unchanged_view_sent_back_changes_nothing() -> None:
@@ -61,7 +67,7 @@ def test_an_unchanged_view_sent_back_changes_nothing() -> None:
 
 
 def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
-    """An update keeps stored members that the schema does not have, and deletes omitted ones that it has."""
+    """An update keeps stored members that are not in the schema, and deletes omitted members that are in the schema."""
     spec = {"type": "graph", "options": {}, "fieldConfig": {}}
     body = LIBRARY_PANEL.body_of(stored_body(CLASSIC_PANEL), "v2alpha1", spec)
     assert body == {**spec, "gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}
@@ -88,4 +94,4 @@ def test_title_and_type_must_be_storable_strings() -> None:
     for spec in ({"title": 1}, {"type": ["text"]}, {"title": "a\0b"}, {"type": "a\0b"}):
         with pytest.raises(BadRequest):
             LIBRARY_PANEL.admit(Draft("p", "default", spec), AdmissionSettings())
-    assert LIBRARY_PANEL.extract({"title": "T", "type": "text"}) == ("T", False, (), "text", ())
+    assert LIBRARY_PANEL.extract({"title": "T", "type": "text"}) == Extract(title="T", subtype="text")

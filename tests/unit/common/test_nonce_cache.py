@@ -1,4 +1,4 @@
-"""Nonces are stored until their end, up to a limit."""
+"""Nonces: each is stored until its end, and their number is limited."""
 
 from dashwright.common.messaging.signing import NonceCache
 
@@ -13,8 +13,11 @@ def test_a_nonce_is_new_once_until_its_end() -> None:
 
 
 def test_a_full_cache_refuses_new_nonces() -> None:
-    """A full cache refuses a new nonce until another one ends, because forgetting one early would permit a copy of its message."""
+    """A full cache refuses a new nonce until a stored nonce ends. If it forgot a nonce early, a copy of its message would be accepted."""
     cache = NonceCache(limit=2)
-    assert [cache.add(nonce, now=0, expires_at=end) for nonce, end in (("a", 10), ("b", 20), ("c", 30))] == [True, True, False]
+    assert cache.add("a", now=0, expires_at=10)
+    assert cache.add("b", now=0, expires_at=20)
+    assert not cache.add("c", now=0, expires_at=30)
     assert not cache.add("a", now=9, expires_at=40)
+    # The first nonce has ended.
     assert cache.add("c", now=11, expires_at=30)

@@ -13,4 +13,5 @@ def test_only_a_picture_of_one_panel_may_be_narrow(panel: int | None, width: int
     with pytest.raises(ValidationError) as raised:
         PictureOptions.model_validate({"width": width - 1, "panel": panel})
     (fault,) = raised.value.errors()
-    assert (fault["loc"], fault["msg"]) == (("width",), f"Input should be greater than or equal to {width}")
+    assert fault["loc"] == ("width",)
+    assert fault["msg"] == f"Input should be greater than or equal to {width}"

@@ -22,7 +22,18 @@ LOCAL = {"type": "local", "local": {"path": "/srv/team"}}
 def repository(source: dict[str, Any]) -> StoredObject:
     """Return a stored repository with a source."""
     spec = {"title": "T", "workflows": [], "sync": {"enabled": True, "target": "folder"}, **source}
-    return StoredObject(REPOSITORY, uuid.uuid4(), "team", "default", 1, 1, "v0alpha1", "{}", json.dumps(spec), None)
+    return StoredObject(
+        kind=REPOSITORY,
+        uid=uuid.uuid4(),
+        name="team",
+        namespace="default",
+        resource_version=1,
+        generation=1,
+        stored_version="v0alpha1",
+        metadata="{}",
+        spec=json.dumps(spec),
+        status=None,
+    )
 
 
 def job(submitter: str) -> StoredJob:
@@ -73,11 +84,13 @@ def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, 
     The counts of an event are the totals of all kinds.
     """
     events = sync_announcements(repository(source), job(submitter), job_status, SyncStatus())
-    assert [event.name for event in events] == ([] if name is None else [name])
+    expected_names = [] if name is None else [name]
+    assert [event.name for event in events] == expected_names
     for event in events:
         assert event.data.message
         assert event.data.counts is not None
-        assert event.data.counts.noop == (2 if job_status.summary else 0)
+        expected_noop = 2 if job_status.summary else 0
+        assert event.data.counts.noop == expected_noop
 
 
 @pytest.mark.parametrize(
@@ -100,8 +113,9 @@ def test_the_health_is_announced_when_it_changes(was_healthy: bool | None, healt
 def test_events_are_bounded() -> None:
     """An event has at most a hundred files, and messages of a thousand characters. The number of files is complete."""
     files = [EventFile(path=f"{index:05}.json", message="m" * 5000) for index in range(10_000)]
-    (event,) = quarantine_announcements(repository(GIT), change=QuarantineChange(files, []), commit="c", milliseconds=1)
-    assert (event.data.file_count, len(event.data.files or ())) == (10_000, MAX_FILES)
+    (event,) = quarantine_announcements(repository(GIT), change=QuarantineChange(entered=files, left=[]), commit="c", milliseconds=1)
+    assert event.data.file_count == 10_000
+    assert len(event.data.files or ()) == MAX_FILES
     # A hundred messages of a thousand characters, and the rest of the event.
     assert len(event.data.to_json()) < 150_000
     job_status = JobStatus(state=State.ERROR, finished=1, message="m" * 5000, errors=["e" * 5000] * 20)
@@ -111,7 +125,10 @@ def test_events_are_bounded() -> None:
 
 
 def test_every_event_can_be_selected() -> None:
-    """The selectors are the names of the events and their groups. Without a selection, a receiver gets every event."""
+    """The selectors are the names of the events and their groups: the group of ``sync.error`` is ``sync``.
+
+    A receiver without a selection gets every event.
+    """
     names = {name.value for name in RepositoryEventName}
     assert set(get_args(EventSelector)) == names | {name.partition(".")[0] for name in names}
     for name in RepositoryEventName:

@@ -16,9 +16,10 @@ from dashwright.expressions.engine.limits import Limits
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/settings.md"
 MODULE = ROOT / "libs/common/src/dashwright/common/settings.py"
-#: Properties of Settings that read more settings than those that count as read: the other ones only cause warnings, or are defaults.
+#: Settings that count as read by the code that uses a property, by the name of the property.
+#: Further settings that the property reads only cause warnings, or are defaults.
 FALLBACKS = {"unrestricted_settings": set[str](), "public_address": {"public_url"}}
-#: Settings that the expressions service reads by the names of its limits.
+#: Settings of the expressions service that have the names of its limits, and are read by these names. Two limits have no setting.
 LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
 
 
@@ -29,7 +30,7 @@ def _no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    """The page lists each setting with its default, and no other. ``make docs`` writes the page."""
+    """The page, which ``make docs`` writes, has exactly one row for each setting, with the default of the setting."""
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", PAGE.read_text(), re.MULTILINE))
     assert set(rows) == {name.upper() for name in Settings.model_fields}
     for name, field in Settings.model_fields.items():
@@ -125,13 +126,17 @@ def test_results_are_stored_in_a_directory_or_a_bucket() -> None:
     assert load(results_url="/results").results_location.directory == Path("/results")
     endpoint = "http://storage.internal:9000"
     location = load(results_url="s3://bucket/a/b/", results_endpoint=endpoint, allowed_hosts="*.internal").results_location
-    assert (location.directory, location.bucket, location.prefix, location.endpoint) == (None, "bucket", "a/b", endpoint)
+    assert location.directory is None
+    assert location.bucket == "bucket"
+    assert location.prefix == "a/b"
+    assert location.endpoint == endpoint
 
 
 def test_the_default_password_needs_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     """Listening beyond loopback with the default password is an error, unless that is allowed explicitly."""
     for host in ("127.0.0.1", "::1", "localhost"):
         load(http_host=host)
+    # Every address of the machine.
     monkeypatch.setenv("DASHWRIGHT_HTTP_HOST", "0.0.0.0")
     with pytest.raises(SettingsError, match="default password"):
         load()
@@ -190,8 +195,14 @@ def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("DASHWRIGHT_QUOTA_DEFAULTS", "org_user=10, org_dashboard=0,user_org=3,global_user=-7,global_session=5")
     rules = load().quota_rules
     assert rules.enabled
-    assert [rules.default(Scope.ORG, target) for target in ("org_user", "dashboard", "api_key")] == [10, 0, -1]
-    assert (rules.default(Scope.USER, "org_user"), rules.default(Scope.GLOBAL, "user"), rules.default(Scope.GLOBAL, "org")) == (3, -1, -1)
+    assert rules.default(Scope.ORG, "org_user") == 10
+    assert rules.default(Scope.ORG, "dashboard") == 0
+    assert rules.default(Scope.USER, "org_user") == 3
+    # A negative value.
+    assert rules.default(Scope.GLOBAL, "user") == -1
+    # Missing values.
+    assert rules.default(Scope.ORG, "api_key") == -1
+    assert rules.default(Scope.GLOBAL, "org") == -1
     assert not load(quotas_enabled=False).quota_rules.enabled
 
 
@@ -235,4 +246,5 @@ def test_an_empty_limit_of_tokens_is_unlimited(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("DASHWRIGHT_API_KEY_MAX_SECONDS_TO_LIVE", "")
     monkeypatch.setenv("DASHWRIGHT_TOKEN_EXPIRATION_DAY_LIMIT", "30")
     settings = load()
-    assert (settings.api_key_max_seconds_to_live, settings.token_expiration_day_limit) == (None, 30)
+    assert settings.api_key_max_seconds_to_live is None
+    assert settings.token_expiration_day_limit == 30

@@ -45,7 +45,10 @@ def causes(url: str, **block: Any) -> list[tuple[str, str]]:
     ],
 )
 def test_valid_addresses_have_parts(url: str, expected: GitAddress | None) -> None:
-    """An address is split into its parts. One that a program could take for an option or for another transport is invalid."""
+    """An address is split into scheme, host, port, user and path. The last part is true in the form ``user@host:path``.
+
+    An address that a program could take for an option or for another transport is invalid.
+    """
     assert parse_git_address(url) == expected
 
 
@@ -68,14 +71,17 @@ def test_an_ssh_address_is_admitted() -> None:
 )
 def test_a_wrong_ssh_address_is_named(url: str, field: str, message: str) -> None:
     """The error of a wrong SSH address has the form to use, and no password."""
-    ((name, text),) = causes(url)
-    assert (name, message in text, "s3cret" in text) == (field, True, False)
+    ((actual_field, text),) = causes(url)
+    assert actual_field == field
+    assert message in text
+    assert "s3cret" not in text
 
 
 def test_an_ssh_address_needs_a_key() -> None:
     """A repository with an SSH address and without a key is refused, and the error names the member to send."""
     ((field, message),) = causes("git@host.example:x", encryptedSshKey=None)
-    assert (field, "secure.sshKey.create" in message) == ("secure.sshKey", True)
+    assert field == "secure.sshKey"
+    assert "secure.sshKey.create" in message
 
 
 def test_only_an_ssh_address_has_known_hosts() -> None:
@@ -85,20 +91,26 @@ def test_only_an_ssh_address_has_known_hosts() -> None:
 
 def test_two_forms_of_an_address_are_one_source() -> None:
     """Both forms of an SSH address are the same source, with the same search string. Another port is another source."""
-    sources = [source_of(spec(url), ()) for url in ("ssh://git@host.example/team/x", "git@HOST.example:team/x.git")]
-    assert sources[0] is not None
-    assert sources[1] is not None
-    assert sources[0].overlaps(sources[1])
-    assert sources[0].search_string == sources[1].search_string == "team/x"
-    other = source_of(spec("ssh://git@host.example:2222/team/x"), ())
-    assert other is not None
-    assert not sources[0].overlaps(other)
+    source = source_of(spec("ssh://git@host.example/team/x"), ())
+    source_of_other_form = source_of(spec("git@HOST.example:team/x.git"), ())
+    source_at_other_port = source_of(spec("ssh://git@host.example:2222/team/x"), ())
+    assert source is not None
+    assert source_of_other_form is not None
+    assert source_at_other_port is not None
+    assert source.overlaps(source_of_other_form)
+    assert source.search_string == "team/x"
+    assert source_of_other_form.search_string == "team/x"
+    assert not source.overlaps(source_at_other_port)
 
 
 def test_a_key_belongs_to_user_host_and_port() -> None:
     """The host to which a key belongs has the scheme, user, name and port of an address, but not its path or form."""
-    assert host_of("git@host.example:x") == host_of("ssh://git@host.example/y") == "ssh://git@host.example:22"
-    assert host_of("ssh://other@host.example/x") != host_of("ssh://git@host.example/x") != host_of("https://host.example/x")
+    host = "ssh://git@host.example:22"
+    assert host_of("git@host.example:x") == host
+    assert host_of("ssh://git@host.example/y") == host
+    assert host_of("ssh://git@host.example/x") == host
+    assert host_of("ssh://other@host.example/x") != host
+    assert host_of("https://host.example/x") != host
 
 
 @pytest.mark.parametrize(("kind", "options"), [("ed25519", ()), ("ecdsa", ()), ("rsa", ("-b", "2048"))])
@@ -129,7 +141,7 @@ def test_an_unusable_key_is_refused(tmp_path: Path, kind: str, passphrase: str, 
 
 
 def test_an_invalid_key_is_refused(tmp_path: Path) -> None:
-    """A public key, a truncated key and text of any length are refused."""
+    """A public key, a truncated key and any other text are refused."""
     make_key(tmp_path / "key")
     lines = (tmp_path / "key").read_text().splitlines()
     truncated = "\n".join([*lines[:2], lines[-1]])

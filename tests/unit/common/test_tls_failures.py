@@ -25,5 +25,8 @@ def handshake_error(reason: str) -> ssl.SSLError:
     ids=["OpenSSL 3.0", "OpenSSL 3.2", "certificate", "connection"],
 )
 def test_a_server_without_tls_is_recognized(error: OSError, expected: bool) -> None:
-    """A server without TLS is recognized by the reasons of all supported versions of OpenSSL. Other failures are not mistaken for it."""
+    """A server without TLS is recognized by the reasons of all supported versions of OpenSSL.
+
+    A wrong certificate or a lost connection is another failure.
+    """
     assert is_not_tls(error) is expected

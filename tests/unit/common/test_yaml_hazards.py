@@ -128,7 +128,7 @@ def test_aliases_of_ordinary_size_are_read() -> None:
     ids=["list", "text", "map", "quotes", "escapes", "comment"],
 )
 def test_many_closed_brackets_are_read(line: str) -> None:
-    """Only depth is limited, not length, and brackets in strings do not count."""
+    """Only depth is limited, not the number of brackets. Brackets in strings and comments do not count."""
     assert len(read_yaml(line * 1000)) == 1000
 
 
@@ -143,14 +143,14 @@ def test_many_closed_brackets_are_read(line: str) -> None:
     ],
 )
 def test_values_without_json_form_are_rejected(text: str, reason: str) -> None:
-    """A spec is JSON, so values that would change are errors."""
+    """Values and keys that JSON does not have are refused, because a spec is stored as JSON. Merge keys are refused, too."""
     with pytest.raises(Invalid, match=reason):
         read_yaml(text)
 
 
 @given(st.text(alphabet="ab:- \n\t[]{}&*!|>'\"#%?<.1\\\x00\ufeff", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """No input raises anything but Invalid."""
+    """Any text is read, or raises Invalid and no other error."""
     try:
         read_yaml(text)
     except Invalid:

@@ -18,13 +18,13 @@ def test_files_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["1_a.sql", "0001-a.sql", "0001_A.sql", "a.sql", "0001_.sql"])
 def test_an_invalid_name_is_an_error(tmp_path: Path, name: str) -> None:
-    """A name that would be sorted wrongly, or is not like the others, is an error that names the file."""
+    """A name without four digits, an underscore and lower-case words is an error that names the file."""
     (tmp_path / name).touch()
     with pytest.raises(DashwrightError, match=name):
         schema.read_migrations(tmp_path)
 
 
-#: The last migration that ran before services of two versions had to run on one schema.
+#: The last migration before the rule that services of two versions can run on one schema.
 LAST_UNRESTRICTED = "0043"
 #: SQL that removes or changes a part of the schema that programs of the previous version use.
 _REMOVES = re.compile(r"\b(drop (table|column)|rename (to|column)|alter column \w+ (set not null|type)|drop default)\b", re.IGNORECASE)
@@ -33,7 +33,8 @@ _REMOVES = re.compile(r"\b(drop (table|column)|rename (to|column)|alter column \
 def test_a_migration_that_removes_something_names_the_oldest_program() -> None:
     """Services of the previous version run on the new schema, so a migration only adds to it, or says which programs it excludes."""
     for migration in schema.read_migrations(schema.MIGRATIONS):
-        if migration.name[:4] > LAST_UNRESTRICTED and (match := _REMOVES.search(migration.sql)):
+        number = migration.name[:4]
+        if number > LAST_UNRESTRICTED and (match := _REMOVES.search(migration.sql)):
             assert migration.oldest_program, f"{migration.name}: {match[0]}"
 
 

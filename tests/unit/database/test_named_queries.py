@@ -1,4 +1,4 @@
-"""Files of named queries, and their agreement with the code."""
+"""Files of named queries: their syntax, and each query that the code names is in its file."""
 
 import ast
 import re
@@ -47,7 +47,7 @@ def test_an_invalid_file_is_an_error(text: str, message: str) -> None:
 
 
 def test_named_parameters_are_numbered_in_the_order_of_their_first_use() -> None:
-    """A name that occurs twice is one parameter; casts, quoted text and comments are left alone."""
+    """A name that occurs twice is one parameter. Casts, quoted texts and comments contain no parameters."""
     parsed = queries.parse("-- name: a\nselect :b::text, ':c', :a, :b -- not :d", location="x.sql")
     assert parsed.bind("a", a=1, b=2) == ("select $1::text, ':c', $2, $1 -- not :d", 2, 1)
     with pytest.raises(TypeError, match=r"x\.sql: a takes b, a; given: a"):
@@ -55,7 +55,7 @@ def test_named_parameters_are_numbered_in_the_order_of_their_first_use() -> None
 
 
 def test_fragments_are_inserted() -> None:
-    """A fragment is SQL shared by queries. An unknown one is an error, and braces in quotes are kept."""
+    """A query contains the SQL of a fragment whose name is in braces. An unknown fragment is an error, and braces in quotes are kept."""
     parsed = queries.parse("-- fragment: columns\nx, :y\n-- name: a\nselect {columns}, '{z}' from t", location="x.sql")
     assert parsed.bind("a", y=1) == ("select x, $1, '{z}' from t", 1)
     assert dir(parsed) == ["a"]
@@ -65,8 +65,16 @@ def test_fragments_are_inserted() -> None:
 
 def test_conditions_narrow_a_query() -> None:
     """Conditions are combined with the query, also within a fragment, before its parameters are numbered."""
-    source = "-- fragment: rows\nselect :b where true {conditions}\n-- name: a\n{rows} limit :n\n-- condition: c\n-- why\nx = :x or y = :b"
-    parsed = queries.parse(source, location="x.sql")
+    source = """
+-- fragment: rows
+select :b where true {conditions}
+-- name: a
+{rows} limit :n
+-- condition: c
+-- why
+x = :x or y = :b
+"""
+    parsed = queries.parse(source.strip(), location="x.sql")
     assert parsed.bind("a", b=1, n=2) == ("select $1 where true  limit $2", 1, 2)
     assert parsed.bind("a", conditions=["c"], b=1, n=2, x=3) == ("select $1 where true \n and (x = $2 or y = $1) limit $3", 1, 3, 2)
     with pytest.raises(KeyError, match="'d'"):
@@ -98,10 +106,11 @@ def modules_by_file() -> dict[str, list[Path]]:
 
 @pytest.mark.parametrize(("file", "paths"), modules_by_file().items(), ids=lambda value: Path(value).stem if isinstance(value, str) else "")
 def test_code_and_file_name_the_same_queries(file: str, paths: list[Path]) -> None:
-    """A query that a module names is in its file, and each query of the file is used, so that a mistake shows before its first run."""
+    """The names that the modules of a file use are exactly the queries in the file, so a misspelt name fails in this test."""
     used_queries: set[str] = set()
     for path in paths:
-        module = import_module(str(path.relative_to(ROOT)).split("/src/")[1].removesuffix(".py").replace("/", "."))
+        module_path = str(path.relative_to(ROOT)).partition("/src/")[2]
+        module = import_module(module_path.removesuffix(".py").replace("/", "."))
         (name,) = (name for name, loaded in vars(module).items() if isinstance(loaded, queries.Queries))
         nodes = list(ast.walk(ast.parse(path.read_text())))
         used_queries |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name} - {"bind"}

@@ -33,7 +33,7 @@ def test_a_path_is_reduced_to_valid_characters(text: str, name: str) -> None:
     [("test" * 200, "testtesttesttesttesttesttesttes-8dogmh7b"), ("test" * 7, "testtesttesttesttesttesttest-icauzj-i5j5")],
 )
 def test_hash_keeps_eight_characters_at_least(text: str, name: str) -> None:
-    """A long text is cut for the hash, a short one leaves the hash more room, up to 40 characters together."""
+    """A name has 40 characters. A long text is cut, so that eight characters are left for the hash. A short text has a longer hash."""
     assert name_with_hash("repository", "key", text) == name
 
 
@@ -49,7 +49,7 @@ def test_hash_keeps_eight_characters_at_least(text: str, name: str) -> None:
     ],
 )
 def test_directory_gives_its_folder_name(repository: str, directory: str, name: str) -> None:
-    """A directory of a repository has the same folder name in every installation."""
+    """The name of a folder depends only on the repository and the directory, so that it is the same in every installation."""
     assert folder_name(repository, directory) == name
 
 

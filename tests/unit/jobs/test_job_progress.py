@@ -1,4 +1,4 @@
-"""Results are counted into the status of a job."""
+"""The progress of a job, which counts results into the summary and the status of the job."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ def test_the_limit_of_errors_changes_the_message() -> None:
 
 
 def test_the_failure_of_a_job_is_its_message() -> None:
-    """The error that ended the job is its message and its first error; work in progress no longer counts."""
+    """The error that ended the job is its message and its first error. Uncommitted results no longer count as progress."""
     progress = JobProgress(total=10, uncommitted=10)
     progress.record(file_result(error="x"))
     progress.fail("boom")
@@ -71,10 +71,16 @@ def test_ignored_files_and_warnings_are_not_errors() -> None:
         progress.record(Result(Effect.IGNORED, "dashboard.grafana.app", "dashboards", f"{index}.json", warning="a copy"))
     progress.record(file_result(Effect.IGNORED, "package.json"))
     (entry,) = progress.summary()
-    assert (progress.outcome[0], progress.errors, entry.errors) == (State.SUCCESS, [], None)
-    assert (entry.total, entry.ignored, entry.warning) == (0, 26, 25)
+    state, _ = progress.outcome
+    assert state is State.SUCCESS
+    assert progress.errors == []
+    assert entry.errors is None
+    assert entry.total == 0
+    assert entry.ignored == 26
+    assert entry.warning == 25
     assert entry.warnings is not None
-    assert (len(entry.warnings), entry.warnings[0]) == (20, "a copy (file: 0.json, action: ignored)")
+    assert len(entry.warnings) == 20
+    assert entry.warnings[0] == "a copy (file: 0.json, action: ignored)"
 
 
 @pytest.mark.parametrize(("total", "done", "percent"), [(4, 1, 25.0), (0, 3, 0.0), (2, 3, 100.0)])
@@ -108,7 +114,8 @@ def test_the_number_of_kept_errors_is_limited() -> None:
     (entry,) = progress.summary()
     assert len(progress.errors) == 20
     assert entry.errors is not None
-    assert (len(entry.errors), entry.error) == (20, 50)
+    assert len(entry.errors) == 20
+    assert entry.error == 50
 
 
 @pytest.mark.parametrize("message", ["broken", "duplicate: a.json", "the folder data.json is missing"])
@@ -152,24 +159,33 @@ def test_summary_has_one_entry_a_resource() -> None:
         "warning": 0,
         "warnings": None,
     }
-    assert (folders.resource, folders.create, folders.errors) == ("folders", 1, None)
+    assert folders.resource == "folders"
+    assert folders.create == 1
+    assert folders.errors is None
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(Effect)), st.booleans())))
 def test_total_is_the_sum_of_the_counters(effects: list[tuple[Effect, bool]]) -> None:
-    """The totals of a summary count each result once."""
+    """The totals of a summary count each result once, except uncounted results and ignored files without an error."""
     progress = JobProgress(total=len(effects))
     for effect, fails in effects:
         progress.record(file_result(effect, error="x" if fails else ""))
     counted = [effect for effect, fails in effects if effect is not Effect.UNCOUNTED and (fails or effect is not Effect.IGNORED)]
     assert sum(entry.total or 0 for entry in progress.summary()) == len(counted)
-    assert progress.percent == (100.0 if effects else 0.0)
+    # Without results, the total is zero, and so is the progress.
+    expected_percent = 100.0 if effects else 0.0
+    assert progress.percent == expected_percent
 
 
 def test_a_status_has_the_step_and_then_the_result() -> None:
-    """A working job shows its step, a finished one its result."""
+    """The message of a working job is its step, and the message of a finished job is its result."""
     progress = JobProgress(message="replicating changes", total=2)
     progress.record(file_result())
     working, finished = progress.status(started=5), progress.status(started=5, finished=9)
-    assert (working.state, working.message, working.progress, working.finished) == (State.WORKING, "replicating changes", 50.0, None)
-    assert (finished.state, finished.message, finished.finished) == (State.SUCCESS, "completed successfully", 9)
+    assert working.state is State.WORKING
+    assert working.message == "replicating changes"
+    assert working.progress == 50.0
+    assert working.finished is None
+    assert finished.state is State.SUCCESS
+    assert finished.message == "completed successfully"
+    assert finished.finished == 9

@@ -88,7 +88,7 @@ def test_the_suffix_decides_what_is_a_resource(path: str, is_resource: bool) -> 
 
 
 def test_plan_order_is_deepest_first_then_by_name() -> None:
-    """Paths of a plan are ordered by depth, the deepest first, and then by name. A folder comes after everything below it."""
+    """Paths of a plan are ordered by depth, the deepest first, and then by name. A directory follows everything below it."""
     expected = ["zzz/longest/path/here.json", "x/y/file.json", "x/y/z/", "folder1/a.json", "short/file.yml", "a.json", "folder1/"]
     for unsorted_paths in permutations(expected):
         assert sorted(unsorted_paths, key=paths.plan_order) == expected

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 
-# Any JSON, with texts and keys that the conversion distinguishes.
+# Any JSON, with texts and keys that the conversion distinguishes, and with the integers that orjson can encode.
 JUNK = st.recursive(
     st.none()
     | st.booleans()
@@ -104,7 +104,9 @@ def dashboards(draw: st.DrawFn) -> dict[str, Any]:
 
 def _count_panels(listed: Any) -> int:
     """Return the number of panels in a list, and in the rows in it. Row panels do not count."""
-    panels = [panel for panel in listed if isinstance(panel, dict)] if isinstance(listed, list) else []
+    if not isinstance(listed, list):
+        return 0
+    panels = [panel for panel in listed if isinstance(panel, dict)]
     return sum(_count_panels(panel.get("panels")) if panel.get("type") == "row" else 1 for panel in panels)
 
 
@@ -129,6 +131,7 @@ def test_each_panel_is_one_element_in_the_layout(dashboard: dict[str, Any]) -> N
 def test_the_dashboard_is_not_changed(dashboard: dict[str, Any]) -> None:
     """The conversion does not change its argument, although the result shares parts with it."""
     original = orjson.dumps(dashboard)
+    # The result is encoded, too, because it shares parts with the dashboard.
     orjson.dumps(classic_to_elements(dashboard, EMPTY_CONTEXT))
     assert orjson.dumps(dashboard) == original
 
@@ -143,16 +146,16 @@ def test_the_result_is_json(dashboard: dict[str, Any]) -> None:
 
 @given(JUNK.filter(lambda tree: isinstance(tree, dict)))
 def test_any_object_is_a_dashboard(junk: Any) -> None:
-    """Any object is converted to a dashboard. Its title is empty, since none of these objects has one."""
+    """Any object is converted to a dashboard. Its title is empty, because no key in ``JUNK`` is a title."""
     assert classic_to_elements(junk, EMPTY_CONTEXT)["title"] == ""
 
 
-@pytest.mark.parametrize("per_row", [0, 10, 10_000])
-def test_many_panels_are_converted(per_row: int) -> None:
-    """Each of 10,000 panels with the same id is one element, with and without rows."""
+@pytest.mark.parametrize("panels_per_row", [0, 10, 10_000], ids=["without rows", "many rows", "one row"])
+def test_many_panels_are_converted(panels_per_row: int) -> None:
+    """Each of 10,000 panels with the same id becomes an element of its own, with and without rows."""
     panels: list[Any] = []
     for number in range(10_000):
-        if per_row and number % per_row == 0:
+        if panels_per_row and number % panels_per_row == 0:
             panels.append({"type": "row", "panels": []})
         panels.append({"id": 1, "type": "stat", "targets": [{}]})
     spec = classic_to_elements({"panels": panels}, EMPTY_CONTEXT)

@@ -15,7 +15,7 @@ def _panel(number: Any, y: int | None = None, **members: Any) -> dict[str, Any]:
 
 
 def _row_panel(y: int | None, *panels: Any, **members: Any) -> dict[str, Any]:
-    """Return a row panel that contains panels."""
+    """Return a row panel that contains panels. Its id is derived from its position, so that each row has another id."""
     return _panel(100 + (y or 0), y, **members) | {"type": "row", "panels": list(panels)}
 
 
@@ -36,7 +36,8 @@ def _rows(*panels: Any) -> list[tuple[str, list[tuple[str, int]]]]:
 def test_without_panels_the_grid_is_empty(panels: Any) -> None:
     """A dashboard without panels has an empty grid. Entries that are not objects are left out."""
     spec = classic_to_elements({"panels": panels}, EMPTY_CONTEXT)
-    assert (spec["elements"], spec["layout"]) == ({}, {"kind": "GridLayout", "spec": {"items": []}})
+    assert spec["elements"] == {}
+    assert spec["layout"] == {"kind": "GridLayout", "spec": {"items": []}}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,10 @@ def test_without_panels_the_grid_is_empty(panels: Any) -> None:
     ],
 )
 def test_positions_are_whole_numbers(position: Any, expected: tuple[int, ...]) -> None:
-    """Positions are truncated to whole numbers within ±2**53. Missing and invalid members become those of a panel of 6 x 3 at 0, 0."""
+    """Column, line, width and height are truncated to whole numbers within ±2**53.
+
+    Missing and invalid members get the defaults: column 0, line 0, width 6 and height 3.
+    """
     layout = classic_to_elements({"panels": [{"id": 1, "gridPos": position}]}, EMPTY_CONTEXT)["layout"]
     item = layout["spec"]["items"][0]["spec"]
     assert tuple(item[name] for name in ("x", "y", "width", "height")) == expected

@@ -7,7 +7,7 @@ import pytest
 from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 
-# As an expected value: the given one.
+# The expected value of a case whose converted value is equal to the classic value.
 UNCHANGED = object()
 STEPS = [{"value": None, "color": "green"}, {"value": 80, "color": "red"}]
 
@@ -25,7 +25,7 @@ def _visualization(panel: dict[str, Any]) -> Any:
 
 
 def _defaults(**defaults: Any) -> Any:
-    """Return the options of fields of a panel with these classic options of fields."""
+    """Return the converted options of fields of a panel, given the classic ones."""
     return _visualization({"fieldConfig": {"defaults": defaults}})["spec"]["fieldConfig"]["defaults"]
 
 
@@ -51,7 +51,9 @@ def test_members_of_panels_are_kept() -> None:
     """
     links = [{"title": "Manual", "url": "https://\ufeffmanual.example", "targetBlank": "yes"}, {}, "link"]
     spec = _spec({"title": "Heat", "description": "of ovens", "transparent": True, "links": links})
-    assert (spec["title"], spec["description"], spec["transparent"]) == ("Heat", "of ovens", True)
+    assert spec["title"] == "Heat"
+    assert spec["description"] == "of ovens"
+    assert spec["transparent"] is True
     assert spec["links"] == [{"title": "Manual", "url": "https://manual.example", "targetBlank": False}, {"title": "", "url": ""}]
 
 
@@ -80,11 +82,15 @@ def test_members_of_panels_are_kept() -> None:
     ],
 )
 def test_angular_plugins_are_replaced(panel: dict[str, Any], plugin: str, predecessor: str | None) -> None:
-    """A plugin of the Angular era is replaced. An option of its successor has the name of the plugin and its original options."""
+    """A plugin of the Angular era is replaced by its successor.
+
+    The options of the successor have the name of the old plugin, and the original options that the old plugin used.
+    """
     converted = _visualization(panel)
     original_options = {name: value for name, value in panel.items() if name in {"xaxis", "legend", "sparkline"}}
     migration = {"__angularMigration": {"autoMigrateFrom": predecessor, "originalOptions": original_options}} if predecessor else {}
-    assert (converted["kind"], converted["spec"]["options"]) == (plugin, migration)
+    assert converted["kind"] == plugin
+    assert converted["spec"]["options"] == migration
 
 
 def test_known_members_are_not_handed_over() -> None:
@@ -94,7 +100,9 @@ def test_known_members_are_not_handed_over() -> None:
         "queryCachingTTL repeat repeatDirection targets timeCompare timeFrom timeShift title transformations transparent"
     )
     converted = _visualization({**dict.fromkeys(known_members.split()), "type": "stat", "pluginVersion": "12.4.3"})
-    assert (converted["kind"], converted["spec"]["pluginVersion"], converted["spec"]["options"]) == ("stat", "12.4.3", {})
+    assert converted["kind"] == "stat"
+    assert converted["spec"]["pluginVersion"] == "12.4.3"
+    assert converted["spec"]["options"] == {}
 
 
 def test_options_are_shared_unless_they_have_byte_order_marks() -> None:
@@ -189,7 +197,7 @@ def test_options_of_fields_are_kept(defaults: dict[str, Any]) -> None:
     ],
 )
 def test_options_of_fields_have_their_types(defaults: dict[str, Any], expected: dict[str, Any]) -> None:
-    """An option of fields that is unknown, empty or of a wrong type is left out, and incomplete ones are completed."""
+    """An option of fields that is unknown, empty or of a wrong type is left out. An incomplete option is completed."""
     assert _defaults(**defaults) == expected
 
 

@@ -1,6 +1,6 @@
 """Queries of classic panels after the conversion to elements (v2)."""
 
-from itertools import islice, product
+from itertools import product
 from string import ascii_uppercase
 from typing import Any
 
@@ -12,10 +12,12 @@ from dashwright.common.conversion.context import EMPTY_CONTEXT, ConversionContex
 CONTEXT = ConversionContext(
     DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
 )
-# As an expected value: the given one.
+# The expected value of a case whose converted value is equal to the classic value.
 UNCHANGED = object()
 MIXED = {"type": "mixed", "uid": "-- Mixed --"}
 LOKI = {"type": "loki", "uid": "l1"}
+#: The 676 pairs of letters from AA to ZZ.
+LETTER_PAIRS = ["".join(pair) for pair in product(ascii_uppercase, repeat=2)]
 
 
 def _data(panel: dict[str, Any], context: ConversionContext = CONTEXT) -> Any:
@@ -63,9 +65,12 @@ def test_queries_find_their_data_source(panel_source: Any, own_source: Any, expe
     The expected values are the type, which is also the kind of the query, and the uid.
     """
     (query,) = _data({"datasource": panel_source, "targets": [{"datasource": own_source}]})["queries"]
+    source_type, uid = expected
     source = query["spec"].get("datasource", {})
-    assert (query["spec"]["query"]["kind"], source.get("uid")) == expected
-    assert not source or source["type"] == expected[0]
+    assert query["spec"]["query"]["kind"] == source_type
+    assert source.get("uid") == uid
+    if source:
+        assert source["type"] == source_type
 
 
 def test_without_a_default_data_source_the_type_is_grafana() -> None:
@@ -80,11 +85,12 @@ def test_without_a_default_data_source_the_type_is_grafana() -> None:
         (["A", "B"], ["A", "B"]),
         ([None, "A", "", 1, "C"], ["B", "A", "D", "E", "C"]),
         ([None] * 29, [*ascii_uppercase, "AA", "AB", "AC"]),
-        ([None] * 800, ["".join(letters) for size in (1, 2, 3) for letters in islice(product(ascii_uppercase, repeat=size), 800)][:800]),
+        # One, two and three letters: 26 + 676 + 98 names, the last of which begin with A.
+        ([None] * 800, [*ascii_uppercase, *LETTER_PAIRS, *(f"A{pair}" for pair in LETTER_PAIRS[:98])]),
     ],
 )
 def test_missing_ref_ids_are_filled(ref_ids: list[Any], expected: list[str]) -> None:
-    """A query without refId gets the first unused one of A to Z, AA to ZZ and so on."""
+    """A query without refId gets the first unused name of A to Z, then of AA to ZZ, then of AAA to ZZZ."""
     queries = _data({"targets": [{"refId": ref_id} for ref_id in ref_ids]})["queries"]
     assert [query["spec"]["refId"] for query in queries] == expected
 
@@ -128,5 +134,5 @@ def test_transformations_are_kept(transformation: dict[str, Any], expected: dict
     ],
 )
 def test_query_options_are_gathered(panel: dict[str, Any], expected: Any) -> None:
-    """The query options of a panel are gathered. Empty ones, invalid ones and ``timeCompare`` are left out."""
+    """The query options of a panel become one object. Empty and invalid options, and ``timeCompare``, are left out."""
     assert _data(panel)["queryOptions"] == (panel if expected is UNCHANGED else expected)

@@ -8,7 +8,7 @@ from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 from dashwright.common.conversion.failures import ConversionFailed
 
-# As an expected value: the member is missing.
+# The expected value of a member that the converted dashboard does not have.
 ABSENT = object()
 
 

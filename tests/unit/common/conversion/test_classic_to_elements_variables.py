@@ -10,12 +10,14 @@ from dashwright.common.conversion.context import ConversionContext, DataSourceIn
 CONTEXT = ConversionContext(
     DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
 )
-# As expected values: the member is missing, and the given one.
+# The expected value of a member that the converted dashboard does not have.
 ABSENT = object()
+# The expected value of a case whose converted value is equal to the classic value.
 UNCHANGED = object()
 EMPTY_OPTION = {"text": "", "value": ""}
-# Sort orders with a classic number, in the order of the numbers from 0, and those with a name only.
+# Sort orders with a classic number. The position of a name is its number.
 NUMBERED_SORTS = ("disabled", "alphabeticalAsc", "alphabeticalDesc", "numericalAsc", "numericalDesc")
+# Sort orders without a classic number.
 NAMED_SORTS = ("alphabeticalCaseInsensitiveAsc", "alphabeticalCaseInsensitiveDesc", "naturalAsc", "naturalDesc")
 
 
@@ -221,7 +223,7 @@ def test_variables_have_their_types_or_defaults(variable: dict[str, Any], expect
     ],
 )
 def test_annotation_queries_are_kept(annotation: dict[str, Any], expected: Any) -> None:
-    """An annotation query keeps its members. Those without a place of their own become legacy options."""
+    """An annotation query keeps its members. Members that the schema of elements does not have become legacy options."""
     expected_annotation = annotation if expected is UNCHANGED else expected
     spec = _annotation(annotation)
     assert {name: spec.get(name, ABSENT) for name in expected_annotation} == expected_annotation

@@ -1,4 +1,4 @@
-"""Settings, variables and annotations after the conversion from elements (v2) to the classic form, and any document."""
+"""Conversion from elements (v2) to the classic form: settings, variables, annotations, and any document without an internal error."""
 
 import contextlib
 import copy
@@ -55,7 +55,7 @@ MINIMUM = {
     ],
 )
 def test_settings_have_their_classic_names(spec: Tree, added: Tree) -> None:
-    """Settings have their classic names. Those with a default are always written, and others only if they are set."""
+    """Settings have their classic names. Settings with a default are always written, and settings without one only if they are set."""
     assert elements_to_classic(spec, EMPTY_CONTEXT) == MINIMUM | added
 
 
@@ -102,6 +102,7 @@ CHOICE = {"multi": False, "includeAll": False, "allowCustomValue": False, "curre
                 "type": "switch",
                 "query": "",
                 "current": EMPTY_OPTION,
+                # Both options are selected, because both have the current value, which is empty.
                 "options": [{**EMPTY_OPTION, "selected": True}, {**EMPTY_OPTION, "selected": True}],
             },
         ),
@@ -235,9 +236,13 @@ def test_broken_parts_fail_with_their_place(spec: Tree, message: str) -> None:
 SCALARS = st.none() | st.booleans() | st.integers(-5, 30) | st.floats(0, 2) | st.sampled_from(["", "a", "custom", "v"])
 
 
+# Values that break a document, because another type is expected.
+BROKEN_VALUES = SCALARS | st.just([]) | st.just({})
+
+
 def rarely_broken(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy whose values are replaced by one of any type in one of 41 cases."""
-    return st.integers(0, 40).flatmap(lambda number: value if number else SCALARS | st.just([]) | st.just({}))
+    """Return a strategy that draws a broken value instead of ``value`` in one of 41 cases."""
+    return st.integers(0, 40).flatmap(lambda number: BROKEN_VALUES if number == 40 else value)
 
 
 def kinds(*names: str) -> st.SearchStrategy[Any]:

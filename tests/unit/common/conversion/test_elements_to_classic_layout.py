@@ -1,4 +1,4 @@
-"""Rows, tabs and grids (v2) as classic panels with positions, which are those of Grafana 12.4."""
+"""Conversion of rows, tabs and grids (v2) to classic panels, whose positions are the same as in Grafana 12.4."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,11 +66,16 @@ def panels_of(layout: Any) -> list[Tree]:
 
 
 def positions_of(panels: Sequence[Tree]) -> list[Any]:
-    """Return the title, the line (None without a position) and, for a collapsed row with panels, the inner panels of each panel."""
-    return [
-        (panel.get("title"), panel.get("gridPos", {}).get("y"), *([positions_of(panel["panels"])] if panel.get("panels") else []))
-        for panel in panels
-    ]
+    """Return the title and the line of each panel. The line of a panel without a position is None.
+
+    A collapsed row with panels has a third item: the titles and lines of these inner panels.
+    """
+    positions: list[Any] = []
+    for panel in panels:
+        title, line = panel.get("title"), panel.get("gridPos", {}).get("y")
+        inner_panels = panel.get("panels")
+        positions.append((title, line, positions_of(inner_panels)) if inner_panels else (title, line))
+    return positions
 
 
 FIRST_ITEM = item(1, y=0, height=4)
@@ -167,28 +172,32 @@ def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "size"),
+    ("settings", "width", "height"),
     [
-        ({}, (8, 9)),
-        ({"maxColumnCount": 4, "rowHeightMode": "short"}, (6, 5)),
-        ({"maxColumnCount": 5, "rowHeightMode": "tall"}, (4, 14)),
-        ({"maxColumnCount": 0, "rowHeightMode": "custom"}, (8, 9)),
-        ({"maxColumnCount": None, "rowHeightMode": "custom", "rowHeight": 38}, (8, 1)),
-        ({"maxColumnCount": 1, "rowHeightMode": "custom", "rowHeight": 39}, (24, 2)),
-        ({"maxColumnCount": 1e-308, "rowHeightMode": "short"}, (24, 5)),
+        ({}, 8, 9),
+        ({"maxColumnCount": 4, "rowHeightMode": "short"}, 6, 5),
+        ({"maxColumnCount": 5, "rowHeightMode": "tall"}, 4, 14),
+        ({"maxColumnCount": 0, "rowHeightMode": "custom"}, 8, 9),
+        # One unit of height has 38 pixels.
+        ({"maxColumnCount": None, "rowHeightMode": "custom", "rowHeight": 38}, 8, 1),
+        ({"maxColumnCount": 1, "rowHeightMode": "custom", "rowHeight": 39}, 24, 2),
+        # A panel is not wider than the grid, even if its share of the width is almost infinite.
+        ({"maxColumnCount": 1e-308, "rowHeightMode": "short"}, 24, 5),
     ],
 )
-def test_automatic_grids_have_equal_panels(settings: Tree, size: tuple[int, int]) -> None:
+def test_automatic_grids_have_equal_panels(settings: Tree, width: int, height: int) -> None:
     """Panels of an automatic grid have equal sizes in units of the grid.
 
     The width follows from the number of columns, and the height from the mode or from pixels.
     """
     (panel,) = panels_of(auto_grid(1, **settings))
-    assert (panel["gridPos"]["w"], panel["gridPos"]["h"]) == size
+    assert panel["gridPos"]["w"] == width
+    assert panel["gridPos"]["h"] == height
 
 
 def test_automatic_grids_break_lines_at_the_full_width() -> None:
     """Five columns of four units leave four of the 24 units of a line free, which a sixth panel fills."""
+    # Seven items, which repeat the four elements.
     panels = panels_of(auto_grid(1, 2, 3, 4, 1, 2, 3, maxColumnCount=5))
     assert [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels] == [
         (0, 0),
@@ -211,7 +220,10 @@ def test_automatic_grids_break_lines_at_the_full_width() -> None:
     ],
 )
 def test_panels_keep_their_repetition(layout: Tree, repetition: tuple[Any, ...]) -> None:
-    """Panels keep their repetition. A panel of an automatic grid is repeated from left to right, in lines of as many as its columns."""
+    """Panels keep their repetition: variable, direction and maximum per row.
+
+    A panel of an automatic grid is repeated from left to right, at most as often per row as the grid has columns.
+    """
     (panel,) = panels_of(layout)
     assert (panel["repeat"], panel.get("repeatDirection"), panel.get("maxPerRow")) == repetition
 
@@ -238,9 +250,8 @@ def test_row_panels_have_free_ids() -> None:
 
 def test_row_panels_have_titles_and_states_that_were_set() -> None:
     """A row without a title or state has neither. A tab is an expanded row."""
-    without_title, collapsed, row_of_tab = panels_of(rows(row(grid()), row(grid(), collapse=True)))[:2] + panels_of(
-        tabs(tab(grid(), title="T"))
-    )
+    without_title, collapsed = panels_of(rows(row(grid()), row(grid(), collapse=True)))
+    (row_of_tab,) = panels_of(tabs(tab(grid(), title="T")))
     assert without_title == {"type": "row", "id": 5}
     assert collapsed == {"type": "row", "id": 6, "collapsed": True, "gridPos": {"x": 0, "y": 0, "w": 24, "h": 1}}
     assert row_of_tab == {"type": "row", "id": 5, "title": "T", "collapsed": False, "panels": [], "gridPos": collapsed["gridPos"]}
@@ -270,7 +281,7 @@ def test_broken_layouts_fail_with_their_place(layout: Any, message: str) -> None
 
 
 def nested_rows(depth: int) -> Tree:
-    """Return a grid inside tabs and rows, which alternate."""
+    """Return a grid inside ``depth`` layouts, which are alternately tabs and rows."""
     layout = grid(FIRST_ITEM)
     for level in range(depth):
         layout = rows(row(layout)) if level % 2 else tabs(tab(layout))

@@ -93,7 +93,7 @@ def test_annotation_queries_of_pulldowns_are_moved() -> None:
     ],
 )
 def test_variables_are_upgraded(version: int, before: _Json, after: _Json) -> None:
-    """Each old member of a variable is replaced by the one of the version."""
+    """Each old member of a variable is replaced by the member that the schema version has instead."""
     assert _migrate_to(version, {"templating": {"list": [before]}})["templating"]["list"] == [after]
 
 
@@ -137,15 +137,20 @@ def test_rows_follow_each_other_without_titles() -> None:
 def test_rows_follow_each_other_with_titles() -> None:
     """If any row shows its title, each row has a row panel, which takes one line above the panels of its row."""
     rows: list[_Json] = [{"showTitle": True, "panels": [{"id": 1}]}, {"panels": [{"id": 2}]}]
+    # The row panels have the free ids 3 and 4. Each panel has the default height of 7 lines.
     assert [(panel["id"], panel["gridPos"]["y"]) for panel in _rows(*rows)] == [(3, 0), (1, 1), (4, 8), (2, 9)]
 
 
 def test_panels_of_expanded_rows_are_completed() -> None:
-    """Panels of expanded rows are completed like other panels. Those of collapsed rows are not."""
+    """Panels of an expanded row get missing names of queries and missing overrides. Panels of a collapsed row do not."""
     panel = {"targets": [{"expr": "up"}], "fieldConfig": {"defaults": {"unit": "s"}}}
-    expanded, collapsed = _rows({"panels": [panel]})[0], _rows({"collapse": True, "panels": [panel]})[0]["panels"][0]
-    assert (expanded["targets"], "overrides" in expanded["fieldConfig"]) == ([{"expr": "up", "refId": "A"}], True)
-    assert (collapsed["targets"], "overrides" in collapsed["fieldConfig"]) == ([{"expr": "up"}], False)
+    (panel_of_expanded_row,) = _rows({"panels": [panel]})
+    assert panel_of_expanded_row["targets"] == [{"expr": "up", "refId": "A"}]
+    assert "overrides" in panel_of_expanded_row["fieldConfig"]
+    (collapsed_row,) = _rows({"collapse": True, "panels": [panel]})
+    (panel_of_collapsed_row,) = collapsed_row["panels"]
+    assert panel_of_collapsed_row["targets"] == [{"expr": "up"}]
+    assert "overrides" not in panel_of_collapsed_row["fieldConfig"]
 
 
 def test_smallest_spans_are_doubled() -> None:
@@ -154,14 +159,20 @@ def test_smallest_spans_are_doubled() -> None:
 
 
 def test_a_collapsed_row_contains_its_panels() -> None:
-    """Every row becomes a row panel if one is collapsed. A collapsed one contains its panels and takes one line."""
+    """If any row is collapsed, every row becomes a row panel. A collapsed row contains its panels and takes one line."""
     collapsed, expanded, panel = _rows(
         {"collapse": True, "title": "hidden", "panels": [{"id": 8}]},
         {"title": "shown", "repeat": "host", "panels": [{"id": 9}]},
     )
-    assert (collapsed["title"], collapsed["collapsed"], [nested["id"] for nested in collapsed["panels"]]) == ("hidden", True, [8])
-    assert (expanded["title"], expanded["repeat"], expanded["gridPos"]["y"]) == ("shown", "host", 1)
-    assert (panel["id"], panel["gridPos"]["y"]) == (9, 2)
+    assert collapsed["title"] == "hidden"
+    assert collapsed["collapsed"] is True
+    assert [nested["id"] for nested in collapsed["panels"]] == [8]
+    assert expanded["title"] == "shown"
+    assert expanded["repeat"] == "host"
+    assert expanded["gridPos"]["y"] == 1
+    assert panel["id"] == 9
+    assert panel["gridPos"]["y"] == 2
+    # The ids of row panels follow the highest id of a panel.
     assert sorted([collapsed["id"], expanded["id"]]) == [10, 11]
 
 
@@ -174,7 +185,9 @@ def test_panels_of_rows_never_take_an_id_in_use() -> None:
     """Panels outside of rows, panels in rows and row panels have different ids."""
     migrated = _migrate_to(16, {"panels": [{}], "rows": [{"showTitle": True, "panels": [{"id": 5}, {"id": 5}]}]})
     ids = [panel["id"] for panel in migrated["panels"]]
-    assert len(set(ids)) == len(ids) == 4
+    # The panel outside of rows, the row panel, and the two panels in the row.
+    assert len(ids) == 4
+    assert len(set(ids)) == 4
 
 
 def test_copies_of_repeated_panels_are_dropped() -> None:

@@ -79,7 +79,7 @@ def test_every_query_gets_a_reference(panel: _Json, panel_reference: object, tar
 
 
 def test_panels_in_rows_without_queries_get_no_reference() -> None:
-    """Version 36 skips a panel in a row that has no queries."""
+    """Version 36 adds no reference to a panel that is in a row and has no queries."""
     row = _panel(36, {"type": "row", "panels": [{"id": 2, "type": "text"}, {"id": 3, "targets": [{"refId": "A"}]}]})
     text, chart = row["panels"]
     assert "datasource" not in text

@@ -50,7 +50,7 @@ _INFLUX_AFTER = {
 _CLOUDWATCH = {"refId": "A", "dimensions": {}, "namespace": "n", "region": "r", "metricName": "m"}
 _CLOUDWATCH_AFTER = {**_CLOUDWATCH, "metricQueryType": 0, "metricEditorMode": 0}
 
-# The schema version, members of a panel before it, and members after the migration to it.
+# Each case has a schema version, and members of a panel before and after the migration to this version.
 _CASES = [
     pytest.param(8, {"targets": [_INFLUX]}, {"targets": [_INFLUX_AFTER]}, id="8: fields of InfluxDB"),
     pytest.param(
@@ -253,7 +253,7 @@ def _migrate_panels(version: int, panels: list[_Json]) -> list[_Json]:
 
 @pytest.mark.parametrize(("version", "before", "after"), _CASES)
 def test_panels_are_upgraded(version: int, before: _Json, after: _Json) -> None:
-    """Each old member of a panel is replaced by the one of the version. The panel before is not changed."""
+    """Each old member of a panel is replaced by the member that the schema version has instead. The input is not changed."""
     original = copy.deepcopy(before)
     [panel] = _migrate_panels(version, [{"id": 1, **before}])
     assert before == original
@@ -287,10 +287,10 @@ def test_an_invalid_smallest_span_is_removed(span: object) -> None:
     ],
 )
 def test_annotation_queries_have_one_statistic(statistics: list[object], names: list[str]) -> None:
-    """An annotation query of CloudWatch with several statistics becomes one for each, whose name ends with the statistic."""
+    """An annotation query of CloudWatch with several statistics becomes one query per statistic, whose name ends with the statistic."""
     query = {"name": "load", "dimensions": {}, "namespace": "n", "region": "r", "prefixMatching": False, "statistics": statistics}
     migrated = migrate({"schemaVersion": 33, "annotations": {"list": [query]}}, EMPTY_CONTEXT, 34)
-    # The first query is that of the dashboard's own annotations.
+    # Each migration adds a first query, for the annotations of the dashboard itself.
     assert [annotation["name"] for annotation in migrated["annotations"]["list"][1:]] == names
 
 
@@ -309,4 +309,5 @@ def test_annotation_queries_have_one_statistic(statistics: list[object], names: 
 def test_angular_types_are_replaced(panel: _Json, new_type: str) -> None:
     """The type of an Angular panel is replaced at any version, and the old type is kept in ``autoMigrateFrom``."""
     [migrated] = _migrate_panels(42, [panel])
-    assert (migrated["type"], migrated["autoMigrateFrom"]) == (new_type, panel["type"])
+    assert migrated["type"] == new_type
+    assert migrated["autoMigrateFrom"] == panel["type"]
