@@ -65,11 +65,11 @@ class MemoryCheckout:
 
     async def entries(self) -> Sequence[Entry]:
         """Return the entries of all files, without those of the directories above them."""
-        return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
+        return [Entry(path) if path.endswith("/") else _file_entry(path, body) for path, body in self.files.items()]
 
     async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
         """Return the entries of the existing files among ``paths``."""
-        return [Entry(path, _checksum(self.files[path]), len(self.files[path])) for path in paths if path in self.files]
+        return [_file_entry(path, self.files[path]) for path in paths if path in self.files]
 
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         """Return None: the earlier files are not known."""
@@ -124,12 +124,17 @@ class Revision(MemoryCheckout):
 
 
 def _directories_and_file(file: str) -> Iterator[str]:
-    """Yield the directories above a file up to a hidden one, and the file."""
+    """Yield the directories above a file, from the root on, and then the file. A hidden directory ends the sequence."""
     for directory in reversed([*paths.directories(file)]):
         yield directory
         if paths.is_hidden(directory):
             return
     yield file
+
+
+def _file_entry(path: str, body: bytes) -> Entry:
+    """Return the entry of a file."""
+    return Entry(path, checksum=_checksum(body), size=len(body))
 
 
 def _checksum(body: bytes) -> str:
@@ -147,7 +152,7 @@ class Store:
     objects: dict[Key, Write] = field(default_factory=dict)
     #: Changes of each call of ``apply``.
     applied: list[list[Change]] = field(default_factory=list)
-    #: Error at the end of each call of ``apply``, if any.
+    #: Error that each call of ``apply`` raises in place of storing its changes; None for a store that works.
     failure: DashwrightError | None = None
     commit: str = ""
     #: Files in quarantine by path.
@@ -213,7 +218,16 @@ class Store:
     def store_unrelated(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
         """Store an object that was not created by a sync of the repository."""
         key = folder_key(name) if folder else dashboard_key(name)
-        self.objects[key] = Write(key, "Any", "v0alpha1", Extract("Unrelated"), "", b"{}", is_new=True, annotations=annotations or {})
+        self.objects[key] = Write(
+            key,
+            kind="Any",
+            version="v0alpha1",
+            extract=Extract(title="Unrelated"),
+            folder="",
+            spec=b"{}",
+            is_new=True,
+            annotations=annotations or {},
+        )
         return self.objects[key]
 
     def dashboards(self) -> dict[str, Write]:
@@ -238,17 +252,22 @@ def document(write: Write) -> Document:
 def _managed(write: Write) -> ManagedObject:
     """Return an object in the form in which a store lists it."""
     annotations = write.annotations
-    path, checksum = annotations.get(SOURCE_PATH, ""), annotations.get(SOURCE_CHECKSUM, "")
-    return ManagedObject(write.key, path, checksum, annotations.get(FOLDER_KEY, ""), write.extract.title)
+    return ManagedObject(
+        write.key,
+        path=annotations.get(SOURCE_PATH, ""),
+        checksum=annotations.get(SOURCE_CHECKSUM, ""),
+        folder=annotations.get(FOLDER_KEY, ""),
+        title=write.extract.title,
+    )
 
 
 def _manager(write: Write) -> Manager:
     """Return the manager that the annotations of an object name."""
     annotations = write.annotations
     return Manager(
-        annotations.get(MANAGED_BY, ""),
-        annotations.get(MANAGER_ID, ""),
-        annotations.get("grafana.app/managerAllowsEdits") == "true",
+        kind=annotations.get(MANAGED_BY, ""),
+        identity=annotations.get(MANAGER_ID, ""),
+        allows_edits=annotations.get("grafana.app/managerAllowsEdits") == "true",
     )
 
 
@@ -285,7 +304,7 @@ async def run_sync(
     messages: Messages | None = None,
     since: str = "",
 ) -> JobProgress:
-    """Run a sync of the difference from the commit ``since``, which is stored already; of all files without ``since``."""
+    """Run a sync of the difference from the stored commit ``since``, or of all files if ``since`` is empty."""
     checkout = files if isinstance(files, MemoryCheckout) else MemoryCheckout(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:

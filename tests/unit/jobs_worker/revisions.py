@@ -1,4 +1,4 @@
-"""Trees of files, and the edits that make one from another."""
+"""Strategies for histories of a tree of files, in which each revision follows from the previous one by edits."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,7 +11,7 @@ Edit = Callable[[Files], Files]
 _DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "a/b/c/", "d/", "d (e) & #1/", ".hidden/", "a/.git/", "1.json/"])
 _NAMES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json"])
 _ODD_PATHS = st.sampled_from(["odd\\.json", "bad%2e/1.json", "a/bad%2F/x.md"])
-PATHS = st.builds(str.__add__, _DIRECTORIES, _NAMES)
+PATHS = st.tuples(_DIRECTORIES, _NAMES).map("".join)
 VALID_DASHBOARDS = st.builds(
     lambda name, title: orjson.dumps({"uid": name, "title": title, "panels": []}),
     st.sampled_from(["n1", "n2", "n3", "n4", "n5", "n6", "n7", ""]),
@@ -19,15 +19,14 @@ VALID_DASHBOARDS = st.builds(
 )
 BROKEN_FILES = st.sampled_from([b"{", b'{"kind": "Dashboard"}', b'{"panels": []}'])
 FILES_WITHOUT_DASHBOARD = st.sampled_from([b"", b"[]", b'{"name": "a package"}', b"{} // no dashboard"])
-"""Bodies without a resource."""
 
 
 def _write(path: str, body: bytes) -> Edit:
     """Return an edit that writes a file, in place of a directory at its path and of files at the paths of directories above it."""
 
     def edit(files: Files) -> Files:
-        above = {path[:end] for end in range(len(path)) if path[end] == "/"}
-        remaining = {other: file for other, file in files.items() if other not in above and not other.startswith(path + "/")}
+        directories_above = {path[:end] for end in range(len(path)) if path[end] == "/"}
+        remaining = {other: file for other, file in files.items() if other not in directories_above and not other.startswith(f"{path}/")}
         return {**remaining, path: body}
 
     return edit
@@ -74,7 +73,8 @@ def _pick(files: Files, index: int) -> str:
 
 
 def histories(bodies: st.SearchStrategy[bytes], *, with_odd_names: bool) -> st.SearchStrategy[list[Files]]:
-    """Return a strategy for revisions of a tree, whose files have the ``bodies``, and some of them names that a sync refuses."""
+    """Return a strategy for revisions of a tree. Its files have the ``bodies``, and with odd names, some have paths that a sync refuses."""
+    # One of ten paths is odd.
     paths = st.one_of(*[PATHS] * 9, _ODD_PATHS) if with_odd_names else PATHS
     index = st.integers(0, 20)
     edits = st.one_of(

@@ -1,4 +1,4 @@
-"""Comments on pull requests: the same for every reader, without Markdown from users' strings."""
+"""Comments on pull requests: their content and length, and no Markdown from texts of users."""
 
 import re
 
@@ -20,12 +20,15 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def update_report(
     path: str, comparison: Comparison | None = None, *, title: str = "A title", pictures: Pictures | None = None
 ) -> FileReport:
-    """Return the report of a changed file, with links to the stored dashboard and to the preview."""
+    """Return the report of a changed file, with links to the stored dashboard and to the preview.
+
+    The stored dashboard has the first three letters of the path as its uid.
+    """
     return FileReport(
         path,
         PlannedAction.UPDATE,
         title,
-        comparison,
+        comparison=comparison,
         original_url=f"https://dash/d/{path[:3]}",
         preview_url="https://dash/preview",
         pictures=pictures,
@@ -34,7 +37,7 @@ def update_report(
 
 def report(*files: FileReport, skipped: int = 0, problems: tuple[str, ...] = ()) -> Report:
     """Return the report of a pull request."""
-    return Report("The team", COMMIT, files, skipped, problems)
+    return Report("The team", COMMIT, files, skipped_count=skipped, problems=problems)
 
 
 def comment_lines(report: Report) -> list[str]:
@@ -64,7 +67,8 @@ def test_pictures_before_and_after_are_side_by_side() -> None:
 
 def test_at_most_ten_files_are_reported_in_detail() -> None:
     """If fourteen files change, ten are reported in detail; four are in the table only, and are counted."""
-    text = comment_text(report(*(update_report(f"{index:02}.json") for index in range(14))))
+    files = [update_report(f"{index:02}.json") for index in range(14)]
+    text = comment_text(report(*files))
     assert text.count("See the [original]") == 10
     assert text.endswith("and 4 more files\n")
     assert "| 13.json |" in text
@@ -102,7 +106,8 @@ def test_deleted_and_refused_files_are_reported() -> None:
     assert "See the [original](https://dash/d/a) of a.json." in text
     assert "The file is gone: Load is deleted with it." in text
     assert "- **Problem:** not valid JSON: expected ',' at line 3 column 1" in text
-    assert (status_text(reported), reported.is_broken) == ("1 deleted, 1 refused", True)
+    assert status_text(reported) == "1 deleted, 1 refused"
+    assert reported.is_broken is True
 
 
 def test_lint_is_reported_and_breaks_nothing() -> None:
@@ -110,7 +115,8 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
     issues = [Issue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
     reported = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
     assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in comment_text(reported)
-    assert (status_text(reported), reported.is_broken) == ("1 created", False)
+    assert status_text(reported) == "1 created"
+    assert reported.is_broken is False
 
 
 @pytest.mark.parametrize(
@@ -170,7 +176,14 @@ def test_no_text_of_users_becomes_markdown(title: str, path: str, problem: str) 
     )
     issue = Issue(severity=LintSeverity.ERROR, rule=title, message=path)
     file = FileReport(
-        f"{title}/a.json", PlannedAction.UPDATE, path, comparison, [problem], [issue], "https://dash/d/a b)", "https://dash/<p>"
+        f"{title}/a.json",
+        PlannedAction.UPDATE,
+        title=path,
+        comparison=comparison,
+        problems=[problem],
+        lint=[issue],
+        original_url="https://dash/d/a b)",
+        preview_url="https://dash/<p>",
     )
     tokens = _flat(MarkdownIt("commonmark", {"html": True}).enable("table").parse(comment_text(report(file))))
     assert not [token for token in tokens if token.type.startswith("html")]

@@ -1,4 +1,4 @@
-"""Dashboards in the content of files."""
+"""Dashboards that are read from files: classic ones and resources, in JSON or YAML."""
 
 import orjson
 import pytest
@@ -10,7 +10,8 @@ from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.jobs_worker.domain.resource import Resource, ResourceReader, resource_from_bytes
 
-READER = ResourceReader("default", "team-repo", AdmissionSettings(), max_file_bytes=2000)
+MAX_FILE_BYTES = 2000
+READER = ResourceReader("default", "team-repo", AdmissionSettings(), max_file_bytes=MAX_FILE_BYTES)
 
 CLASSIC_DASHBOARD = (
     r'{"title": "T\n", "uid": "c", "tags": ["a", "é"], "panels": [{"libraryPanel": {"uid": "shared"}}], "z": 1.50, "text": "a\n\u0000"}'
@@ -39,7 +40,9 @@ def test_classic_dashboard_is_wrapped() -> None:
         '{"id": 7, "title": "CPU", "uid": "cpu-1", "version": 3, "panels": [{"id": 1, "version": 9}], "z": 1.50, "a": 1e2}'
     )
     assert resource.key == ("dashboard.grafana.app", "dashboards", "cpu-1")
-    assert (resource.kind, resource.version, resource.extract.title) == ("Dashboard", "v0alpha1", "CPU")
+    assert resource.kind == "Dashboard"
+    assert resource.version == "v0alpha1"
+    assert resource.extract.title == "CPU"
     assert resource.spec == b'{"title":"CPU","panels":[{"id":1,"version":9}],"z":1.50,"a":1e2}'
 
 
@@ -53,7 +56,9 @@ def test_classic_dashboard_without_uid_is_named_by_its_path(uid: str) -> None:
 def test_a_dashboard_resource_keeps_its_version(version: str) -> None:
     """A dashboard of each served version is stored unchanged."""
     resource = read_dashboard_file(resource_text(version))
-    assert (resource.version, resource.key.name, resource.spec) == (version, "n", b'{"title":"T"}')
+    assert resource.version == version
+    assert resource.key.name == "n"
+    assert resource.spec == b'{"title":"T"}'
 
 
 def test_a_layout_spec_is_unchanged() -> None:
@@ -76,7 +81,8 @@ def test_own_labels_and_annotations_are_kept() -> None:
             ' "annotations": {"note": "y", "grafana.app/managedBy": "terraform", "grafana.app/folder": "z", "grafana.app/createdBy": "me"}}'
         )
     )
-    assert (resource.labels, resource.annotations) == ({"team": "x"}, {"note": "y"})
+    assert resource.labels == {"team": "x"}
+    assert resource.annotations == {"note": "y"}
 
 
 @pytest.mark.parametrize("path", ["a.yaml", "a.yml"])
@@ -127,15 +133,15 @@ def test_an_invalid_file_has_an_error_message(body: str | bytes, reason: str) ->
     ],
 )
 def test_file_obeys_the_rules_of_dashboards(body: str, reason: str) -> None:
-    """A sync refuses what the gateway refuses, with the same message."""
+    """A dashboard with an invalid title or uid is refused, with the message that requests get, too."""
     with pytest.raises(BadRequest, match=reason):
         read_dashboard_file(body)
 
 
 def test_file_over_the_limit_is_refused_unread() -> None:
     """A file of exactly the limit of bytes is read, and a larger one is refused before it is parsed."""
-    largest = '{"title": "T", "uid": "u", "a": "' + "x" * (2000 - 35) + '"}'
-    assert len(largest) == 2000
+    start, end = '{"title": "T", "uid": "u", "a": "', '"}'
+    largest = start + "x" * (MAX_FILE_BYTES - len(start) - len(end)) + end
     read_dashboard_file(largest)
     with pytest.raises(TooLarge, match="file has 2001 bytes, at most 2000"):
         read_dashboard_file(largest + " ")
@@ -155,7 +161,8 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
 def test_a_layout_in_a_file_is_stored_as_the_newest_version() -> None:
     """A layout is stored as the newest version, regardless of the version in the file."""
     created = read_dashboard_file(resource_text("v1beta1", spec='{"title": "T", "layout": {}}'))
-    assert (created.version, created.extract.layout) == ("v2alpha1", True)
+    assert created.version == "v2alpha1"
+    assert created.extract.layout is True
 
 
 def test_a_file_of_v1beta1_is_validated() -> None:

@@ -33,7 +33,7 @@ def root(permitted: Path) -> Path:
 
 
 async def faults(root: Path) -> dict[str, str]:
-    """Return the faults of the entries of a checkout by path, without readable entries."""
+    """Return the fault of each entry that cannot be read, by its path."""
     return {entry.path: entry.fault for entry in await DirectoryCheckout("repo", [root.parent]).entries() if entry.fault}
 
 
@@ -61,7 +61,8 @@ async def test_read_returns_bytes_and_their_checksum(root: Path) -> None:
     (root / "a").mkdir()
     (root / "a" / "x.json").write_bytes(b"new")
     file = DirectoryCheckout("repo", [root.parent]).open_reader()("a/x.json")
-    assert (file.body, file.checksum) == (b"new", hashlib.sha1(b"new").hexdigest())
+    assert file.body == b"new"
+    assert file.checksum == hashlib.sha1(b"new").hexdigest()
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc", "..", "repo/../../secret", "/"])
@@ -145,6 +146,7 @@ async def test_a_link_created_during_the_sync_is_not_read(root: Path, path: str)
 async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pipes and sockets are reported but not opened, because a pipe without a writer would block the worker permanently."""
     os.mkfifo(root / "pipe.json")
+    # The path of a socket must be short.
     monkeypatch.chdir(root)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket.json")
@@ -186,7 +188,7 @@ async def test_depth_is_bounded(root: Path) -> None:
     """A directory below the deepest level that is searched is named, but not searched."""
     root.joinpath(*["d"] * 70).mkdir(parents=True)
     paths = [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()]
-    # The deepest level that is searched.
+    # The deepest of the 70 levels that is listed.
     assert max(path.count("/") for path in paths) == 64
 
 
@@ -252,7 +254,7 @@ async def test_directory_that_may_not_be_read_is_a_fault(root: Path, fail_system
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE])
 @pytest.mark.parametrize("name", ["sub", "x.json", "repo"])
 async def test_failing_disk_or_worker_ends_the_listing(root: Path, fail_system_call: FailSystemCall, name: str, number: int) -> None:
-    """A failing disk may hide anything, so nothing is decided from the part that was read."""
+    """If the disk or the worker fails, the listing fails, because objects of unread files would be deleted otherwise."""
     (root / "sub").mkdir()
     (root / "sub" / "x.json").write_bytes(b"{}")
     fail_system_call("open", name, number)

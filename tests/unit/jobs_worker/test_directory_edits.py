@@ -37,11 +37,15 @@ def change(tmp_path: Path, root: Path) -> Change:
 
 
 def content_of(root: Path) -> dict[str, str]:
-    """Return everything below a folder, hidden names too; directories end in a slash."""
-    return {
-        str(path.relative_to(root)) + "/" * path.is_dir(): "" if path.is_dir() or path.is_symlink() else path.read_text()
-        for path in root.rglob("*")
-    }
+    """Return the texts of all files below a folder by path, with hidden files. Directories end in a slash, and have an empty text."""
+    content = {}
+    for path in root.rglob("*"):
+        name = str(path.relative_to(root))
+        if path.is_dir():
+            content[f"{name}/"] = ""
+        else:
+            content[name] = "" if path.is_symlink() else path.read_text()
+    return content
 
 
 @pytest.fixture
@@ -60,9 +64,19 @@ def checksum(body: str) -> str:
     return hashlib.sha1(body.encode(), usedforsecurity=False).hexdigest()
 
 
-def edit_of(path: str, body: bytes | None, before: str) -> Edit:
+def new_file(path: str, body: bytes) -> Edit:
+    """Return an edit that creates a file."""
+    return Edit(path, body, replaced_checksum=None)
+
+
+def edit_of(path: str, body: bytes, *, before: str) -> Edit:
     """Return an edit of an existing file whose content is ``before``."""
     return Edit(path, body, checksum(before))
+
+
+def deletion(path: str, *, before: str) -> Edit:
+    """Return an edit that deletes a file whose content is ``before``."""
+    return Edit(path, None, checksum(before))
 
 
 async def test_files_are_created_changed_and_removed(root: Path, change: Change) -> None:
@@ -72,10 +86,10 @@ async def test_files_are_created_changed_and_removed(root: Path, change: Change)
     (root / "edit.json").write_text("2")
     (root / "kept").mkdir()
     await change(
-        Edit("new/deep/ü.json", b"3", None),
-        edit_of("edit.json", b"22", "2"),
-        edit_of("old/er/gone.json", None, "1"),
-        Edit(".keep", b"", None),
+        new_file("new/deep/ü.json", b"3"),
+        edit_of("edit.json", b"22", before="2"),
+        deletion("old/er/gone.json", before="1"),
+        new_file(".keep", b""),
     )
     assert content_of(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "kept/": "", ".keep": ""}
 
@@ -83,7 +97,7 @@ async def test_files_are_created_changed_and_removed(root: Path, change: Change)
 async def test_the_folder_remains_without_files(root: Path, change: Change) -> None:
     """The folder of a repository is not deleted with its last file, and nothing is left next to it."""
     (root / "a.json").write_text("1")
-    await change(edit_of("a.json", None, "1"))
+    await change(deletion("a.json", before="1"))
     assert [path.name for path in tree(root.parent)] == ["repo"]
 
 
@@ -91,24 +105,24 @@ async def test_a_file_keeps_its_permissions(root: Path, change: Change) -> None:
     """A changed file keeps its permissions without set-user-ID and set-group-ID, because the worker is its new owner."""
     (root / "a.sh").write_text("1")
     (root / "a.sh").chmod(0o6750)
-    await change(edit_of("a.sh", b"2", "1"))
+    await change(edit_of("a.sh", b"2", before="1"))
     assert stat.S_IMODE((root / "a.sh").stat().st_mode) == 0o750
 
 
 @pytest.mark.parametrize(
     ("edit", "error"),
     [
-        (edit_of("a.json", b"x", "other"), Conflict),
-        (edit_of("a.json", None, "other"), Conflict),
-        (edit_of("none.json", b"x", "1"), Conflict),
-        (edit_of("none/none.json", None, "1"), Conflict),
-        (Edit("a.json", b"x", None), AlreadyExists),
-        (Edit("a.json/b.json", b"x", None), BadRequest),
-        (Edit("d", b"x", None), BadRequest),
-        (edit_of("d", b"x", "1"), BadRequest),
-        (Edit("link.json", b"x", None), BadRequest),
-        (Edit("link/new.json", b"x", None), BadRequest),
-        (Edit("pipe", b"x", None), BadRequest),
+        (edit_of("a.json", b"x", before="other"), Conflict),
+        (deletion("a.json", before="other"), Conflict),
+        (edit_of("none.json", b"x", before="1"), Conflict),
+        (deletion("none/none.json", before="1"), Conflict),
+        (new_file("a.json", b"x"), AlreadyExists),
+        (new_file("a.json/b.json", b"x"), BadRequest),
+        (new_file("d", b"x"), BadRequest),
+        (edit_of("d", b"x", before="1"), BadRequest),
+        (new_file("link.json", b"x"), BadRequest),
+        (new_file("link/new.json", b"x"), BadRequest),
+        (new_file("pipe", b"x"), BadRequest),
     ],
     ids=[
         "changed file",
@@ -137,7 +151,7 @@ async def test_edits_that_cannot_be_applied_together_change_nothing(
     os.mkfifo(root / "pipe")
     before = tree(root)
     with pytest.raises(error):
-        await change(Edit("first/new.json", b"x", None), edit)
+        await change(new_file("first/new.json", b"x"), edit)
     assert tree(root) == before
     assert (root / "a.json").read_text() == "1"
     assert tree(outside_folder) == []
@@ -167,70 +181,73 @@ async def test_a_failing_disk_leaves_no_files(
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(error, match=message):
-        await change(Edit("in/b.json", b"2", None), edit_of("a.json", None, "1"))
+        await change(new_file("in/b.json", b"2"), deletion("a.json", before="1"))
     assert content_of(root) == {"a.json": "1"}
 
 
 async def test_readers_see_a_file_before_or_after(root: Path, change: Change) -> None:
     """A file of any size is replaced as a whole."""
-    bodies = ["1" * 3_000_000, "2" * 3_000_000]
-    (root / "a.json").write_text(bodies[0])
+    old, new = "1" * 3_000_000, "2" * 3_000_000
+    (root / "a.json").write_text(old)
     contents: set[str] = set()
-    changing = asyncio.ensure_future(change(edit_of("a.json", bodies[1].encode(), bodies[0])))
+    changing = asyncio.ensure_future(change(edit_of("a.json", new.encode(), before=old)))
     while not changing.done():
         contents.add(await asyncio.to_thread((root / "a.json").read_text))
     await changing
-    assert contents <= set(bodies)
+    assert contents <= {old, new}
 
 
 async def test_of_many_concurrent_edits_one_changes_a_file(root: Path, change: Change) -> None:
     """One of many concurrent edits of a file succeeds, and the others get an error: no change is lost silently."""
     (root / "a.json").write_text("1")
-    results = await asyncio.gather(*(change(edit_of("a.json", b"by %d" % index, "1")) for index in range(20)), return_exceptions=True)
-    assert sum(result is None for result in results) == 1
+    results = await asyncio.gather(
+        *(change(edit_of("a.json", b"by %d" % index, before="1")) for index in range(20)), return_exceptions=True
+    )
+    assert results.count(None) == 1
     assert all(isinstance(result, Conflict) for result in results if result is not None)
     assert (root / "a.json").read_text() == f"by {results.index(None)}"
 
 
 async def test_leftovers_of_a_crash_are_harmless(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leftovers of a crash are hidden from syncs, and deleted by the next change of the file."""
+    """A crash leaves only a hidden file, which syncs ignore. The next change of the same file deletes it."""
 
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", die)
+        # Called without a thread, in which the interrupt would end the event loop.
         with pytest.raises(KeyboardInterrupt):
-            directory_edits._edit(DirectoryCheckout("repo", [root.parent]), [Edit("a.json", b"1", None)])
+            directory_edits._edit(DirectoryCheckout("repo", [root.parent]), [new_file("a.json", b"1")])
     assert [name.startswith(".dashwright-") for name in content_of(root)] == [True]
-    await change(Edit("a.json", b"2", None))
+    await change(new_file("a.json", b"2"))
     assert content_of(root) == {"a.json": "2"}
 
 
 @pytest.mark.usefixtures("remove_root")
 async def test_a_missing_folder_is_reported(change: Change) -> None:
     with pytest.raises(NotFound):
-        await change(Edit("a.json", b"2", None))
+        await change(new_file("a.json", b"2"))
 
 
 async def test_a_cancelled_change_is_over_before_another_begins(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled change keeps the lock until its thread has ended, because a thread cannot be stopped."""
-    rename, has_begun, has_ended = os.rename, asyncio.Event(), asyncio.Event()
+    rename, has_begun, may_end = os.rename, asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def slow(*arguments: Any, **options: Any) -> None:
-        """Rename a file after ``has_ended`` is set."""
+        """Rename a file after ``may_end`` is set."""
         loop.call_soon_threadsafe(has_begun.set)
-        asyncio.run_coroutine_threadsafe(has_ended.wait(), loop).result()
+        asyncio.run_coroutine_threadsafe(may_end.wait(), loop).result()
         rename(*arguments, **options)
 
     monkeypatch.setattr(os, "rename", slow)
-    first = asyncio.ensure_future(change(Edit("a.json", b"1", None)))
+    first = asyncio.ensure_future(change(new_file("a.json", b"1")))
     await has_begun.wait()
     first.cancel()
     monkeypatch.setattr(os, "rename", rename)
-    second = asyncio.ensure_future(change(edit_of("a.json", b"2", "1")))
-    has_ended.set()
+    second = asyncio.ensure_future(change(edit_of("a.json", b"2", before="1")))
+    may_end.set()
     await asyncio.wait([first, second])
     assert first.cancelled()
     assert second.exception() is None

@@ -22,7 +22,13 @@ def folder(name: str, title: str, parent: str = "") -> ExportItem:
     return ExportItem(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
 
 
+#: Function that returns why an export does not use a path, or an empty string.
 fault_of_path = partial(path_fault, max_folder_depth=8)
+
+
+def is_free(path: str) -> bool:
+    """Return True: no path has a file of another object."""
+    return True
 
 
 def dashboard(name: str, title: str, parent: str = "") -> ExportItem:
@@ -33,21 +39,25 @@ def dashboard(name: str, title: str, parent: str = "") -> ExportItem:
 @given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))
 def test_no_two_objects_share_a_path(folder_data: list[tuple[str, int]], dashboard_data: list[tuple[str, int]]) -> None:
     """Paths of folders and dashboards of any titles differ, also without regard to case."""
-    # The parent of a folder is an earlier folder or the root.
-    folders = [
-        folder(f"f{index}", title, f"f{parent % index}" if index and parent else "") for index, (title, parent) in enumerate(folder_data)
-    ]
+    folders: list[ExportItem] = []
+    for index, (title, parent_number) in enumerate(folder_data):
+        # The parent of a folder is an earlier folder or the root.
+        parent = f"f{parent_number % index}" if index and parent_number else ""
+        folders.append(folder(f"f{index}", title, parent))
     directories = Directories(folders, "")
     chosen_paths = [directories.path(item.key.name) or "" for item in folders]
     used_paths: set[str] = set()
-    for index, (title, parent) in enumerate(dashboard_data):
+    for index, (title, parent_number) in enumerate(dashboard_data):
         # Two names at a time differ only in case.
-        name = "nN"[index % 2] + str(index // 2)
-        item = dashboard(name, title, f"f{parent % len(folders)}" if folders and parent else "")
-        chosen_paths.append(choose_path(item, directories.path(item.folder) or "", used_paths, lambda _: True, fault_of_path))
+        name = f"n{index // 2}" if index % 2 == 0 else f"N{index // 2}"
+        parent = f"f{parent_number % len(folders)}" if folders and parent_number else ""
+        item = dashboard(name, title, parent)
+        chosen_paths.append(choose_path(item, directories.path(item.folder) or "", used_paths, is_free, fault_of_path))
     assert len({path.casefold() for path in chosen_paths}) == len(chosen_paths)
-    # A directory is checked by a file in it.
-    assert [fault for path in chosen_paths if (fault := fault_of_path(path if path.endswith(".json") else f"{path}x.json"))] == []
+    for path in chosen_paths:
+        # A directory is checked by a file in it.
+        file = path if path.endswith(".json") else f"{path}x.json"
+        assert fault_of_path(file) == ""
 
 
 @pytest.mark.parametrize(
@@ -67,15 +77,17 @@ def test_a_slug_is_the_readable_part_of_a_title(title: str, expected: str) -> No
 
 
 def test_the_oldest_of_objects_with_one_title_has_the_plain_path() -> None:
-    """The oldest of several objects with one title has the plain path.
+    """The first of several objects with one title has the path without a suffix.
 
-    The others append their name, and if that is not unique, a digest.
+    The path of another object ends with its name or, if the path with the name is used, with a digest.
     """
     used_paths: set[str] = set()
-    chosen_paths = [choose_path(dashboard(name, "CPU"), "", used_paths, lambda _: True, fault_of_path) for name in ("b", "a", "A")]
-    assert chosen_paths[:2] == ["cpu.json", "cpu-a.json"]
-    assert chosen_paths[2].startswith("cpu-")
-    assert len(chosen_paths[2]) == len("cpu-.json") + 16
+    first, second, third = (choose_path(dashboard(name, "CPU"), "", used_paths, is_free, fault_of_path) for name in ("b", "a", "A"))
+    assert first == "cpu.json"
+    assert second == "cpu-a.json"
+    # The name A differs from a only in case, so the path ends with a digest of 16 characters.
+    assert third.startswith("cpu-")
+    assert len(third) == len("cpu-.json") + 16
 
 
 def test_a_dashboard_without_a_slug_has_a_file_named_by_its_name() -> None:
@@ -90,7 +102,9 @@ def test_paths_of_other_files_are_not_used() -> None:
 def test_a_folder_without_a_path_has_no_directory() -> None:
     """A folder whose parent is deleted, or which is its own ancestor, has no directory."""
     directories = Directories([folder("a", "A", "gone"), folder("b", "B", "c"), folder("c", "C", "b")], "")
-    assert [directories.path(name) for name in ("a", "b", "c", "none")] == [None] * 4
+    # The last folder does not exist.
+    for name in ("a", "b", "c", "none"):
+        assert directories.path(name) is None
     assert directories.path("") == ""
 
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from itertools import pairwise
 
 import pytest
 import yaml
@@ -23,9 +24,15 @@ TEMPLATE = "kind: {{ .Values.kind }}\n"
 
 def resource_text(name: str, title: str = "T", version: str = "v1beta1") -> str:
     """Return a dashboard as a document of seven lines. The document after it and a marker begins at line 9."""
-    return (
-        f"apiVersion: dashboard.grafana.app/{version}\nkind: Dashboard\nmetadata:\n  name: {name}\nspec:\n  title: {title}\n  panels: []\n"
-    )
+    return f"""\
+apiVersion: dashboard.grafana.app/{version}
+kind: Dashboard
+metadata:
+  name: {name}
+spec:
+  title: {title}
+  panels: []
+"""
 
 
 def join_documents(*documents: str) -> bytes:
@@ -96,12 +103,14 @@ async def test_an_invalid_document_does_not_affect_the_others(*, incremental: bo
     store = Store()
     await sync_revision(store, 0, valid_files, {}, incremental=incremental)
     state, errors = await sync_revision(store, 1, files_with_fault, valid_files, incremental=incremental)
-    assert (state, errors) == (State.ERROR, ["document 2 at line 9: Dashboard title cannot be empty (file: x.yaml, action: update)"])
+    assert state is State.ERROR
+    assert errors == ["document 2 at line 9: Dashboard title cannot be empty (file: x.yaml, action: update)"]
     assert stored_titles(store) == {"a": "New", "b": "T", "c": "New"}
     with_other_file = {**files_with_fault, "o.json": dashboard_file("o")}
     assert await sync_revision(store, 2, with_other_file, files_with_fault, incremental=incremental) == (state, errors)
     assert await sync_revision(store, 3, valid_files, with_other_file, incremental=incremental) == (State.SUCCESS, [])
-    assert (stored_titles(store), store.quarantine) == ({"a": "T", "b": "T", "c": "T"}, {})
+    assert stored_titles(store) == {"a": "T", "b": "T", "c": "T"}
+    assert store.quarantine == {}
 
 
 async def test_a_syntax_error_names_the_line_of_the_file() -> None:
@@ -127,14 +136,17 @@ FAULTS = {
 @INCREMENTAL_OR_FULL
 @pytest.mark.parametrize(("body", "reason"), FAULTS.values(), ids=FAULTS)
 async def test_the_fault_of_a_document_is_repeated(body: bytes, reason: str, *, incremental: bool) -> None:
-    """The valid document is stored, and each sync reports the fault of the other, even if the file has not changed."""
+    """The valid document of a file is stored. Each sync reports the fault of the other document, even if the file has not changed."""
     store, files = Store(), {"x.yaml": body}
     store.store_unrelated("unrelated", {MANAGED_BY: "repo", MANAGER_ID: "others"})
-    first = await sync_revision(store, 0, files, {}, incremental=incremental)
-    assert (len(first[1]), reason in first[1][0], store.objects[dashboard_key("a")].extract.title) == (1, True, "T")
-    second = await sync_revision(store, 1, {**files, "o.json": dashboard_file("o")}, files, incremental=incremental)
-    # The action of the second sync may be an update of the object that the first one has created.
-    assert [error.partition(" (file: ")[0] for error in second[1]] == [error.partition(" (file: ")[0] for error in first[1]]
+    _, first_errors = await sync_revision(store, 0, files, {}, incremental=incremental)
+    (first_error,) = first_errors
+    assert reason in first_error
+    assert store.objects[dashboard_key("a")].extract.title == "T"
+    _, second_errors = await sync_revision(store, 1, {**files, "o.json": dashboard_file("o")}, files, incremental=incremental)
+    (second_error,) = second_errors
+    # Only the text before the file is equal: the second action may be an update of the object that the first sync has created.
+    assert second_error.partition(" (file: ")[0] == first_error.partition(" (file: ")[0]
     assert list(store.quarantine) == ["x.yaml"]
 
 
@@ -153,7 +165,8 @@ async def test_a_copy_of_a_file_of_several_documents_is_a_warning() -> None:
     body = join_documents(resource_text("a"), resource_text("b"))
     store, both_files = Store(), {"1/x.yaml": body, "2/x.yaml": body}
     progress = await run_sync(Revision(0, both_files, {}), store)
-    assert (progress.errors, store.quarantine["2/x.yaml"].is_copy) == ([], True)
+    assert progress.errors == []
+    assert store.quarantine["2/x.yaml"].is_copy is True
     remaining_files = {"2/x.yaml": body}
     assert await sync_revision(store, 1, remaining_files, both_files, incremental=True) == (State.SUCCESS, [])
     assert {write.annotations[SOURCE_PATH] for key, write in store.objects.items() if key.resource == "dashboards"} == {"2/x.yaml"}
@@ -164,7 +177,9 @@ async def test_a_file_that_lost_all_of_its_documents_is_an_error() -> None:
     store, files = Store(), {"x.yaml": join_documents(resource_text("a"), resource_text("b"))}
     await sync_revision(store, 0, files, {}, incremental=True)
     state, errors = await sync_revision(store, 1, {"x.yaml": join_documents(SERVICE, SERVICE)}, files, incremental=True)
-    assert (state, "delete the file" in errors[0], stored_titles(store)) == (State.ERROR, True, {"a": "T", "b": "T"})
+    assert state is State.ERROR
+    assert "delete the file" in errors[0]
+    assert stored_titles(store) == {"a": "T", "b": "T"}
 
 
 async def test_an_object_is_kept_while_its_file_has_a_name_twice() -> None:
@@ -172,15 +187,14 @@ async def test_an_object_is_kept_while_its_file_has_a_name_twice() -> None:
 
     A repeated sync of the file changes nothing.
     """
-    store, first, second = (
-        Store(),
-        {"x.yaml": join_documents(resource_text("a"))},
-        {"x.yaml": join_documents(resource_text("b"), resource_text("b", "Copy"))},
-    )
+    store = Store()
+    first = {"x.yaml": join_documents(resource_text("a"))}
+    second = {"x.yaml": join_documents(resource_text("b"), resource_text("b", "Copy"))}
     await sync_revision(store, 0, first, {}, incremental=True)
     for number, before in ((1, first), (2, second)):
         await sync_revision(store, number, second, before, incremental=False)
-        assert (stored_titles(store), len(store.applied)) == ({"a": "T", "b": "T"}, 2)
+        assert stored_titles(store) == {"a": "T", "b": "T"}
+        assert len(store.applied) == 2
 
 
 async def test_templates_and_manifests_are_ignored() -> None:
@@ -188,7 +202,8 @@ async def test_templates_and_manifests_are_ignored() -> None:
     progress = await run_sync(
         {"x.yaml": join_documents(SERVICE, TEMPLATE), "y.yaml": join_documents(SERVICE, "a: &a {}\nb: {<<: *a}\n")}, Store()
     )
-    assert (progress.errors, progress.summary()[0].ignored) == ([], 2)
+    assert progress.errors == []
+    assert progress.summary()[0].ignored == 2
 
 
 @pytest.mark.exhaustive
@@ -231,7 +246,7 @@ PARTS = st.sampled_from(["a: 1\n", "- x\n- y\n", "b: |\n  ---\n  c\n", "'q\n\n -
 @given(st.lists(PARTS, max_size=8))
 @settings(max_examples=300)
 def test_the_documents_are_those_of_another_parser(parts: list[str]) -> None:
-    """PyYAML reads the same values from the whole text as from the parts."""
+    """The documents of a text have the same values as those that PyYAML reads from the whole text."""
     text = "---\n".join(parts)
     try:
         expected = [value for value in yaml.safe_load_all(text) if value is not None]
@@ -256,12 +271,12 @@ DOCUMENTS = st.lists(
 async def test_incremental_and_full_syncs_are_equal(history: list[Files], data: st.DataObject) -> None:
     """Incremental syncs result in the objects, quarantine and errors of full syncs, and a further full sync writes nothing."""
     names = st.sampled_from(["m.yaml", "a/m.yaml", "a/b/m.yml", "d/m.yaml"])
-    complete_files = [
-        {**files, **{path: body for path, body in data.draw(st.dictionaries(names, DOCUMENTS, max_size=3)).items() if _fits(path, files)}}
-        for files in history
-    ]
+    complete_files: list[Files] = []
+    for files in history:
+        drawn_files = data.draw(st.dictionaries(names, DOCUMENTS, max_size=3))
+        complete_files.append({**files, **{path: body for path, body in drawn_files.items() if _fits(path, files)}})
     store, full = Store(), Store()
-    for index, (before, files) in enumerate(zip([{}, *complete_files], complete_files, strict=False)):
+    for index, (before, files) in enumerate(pairwise([{}, *complete_files])):
         progress = await run_sync(Revision(index, files, before), store, since=store.commit)
         expected = await run_sync(Revision(index, files, before), full)
         assert _bodies(store) == _bodies(full)
@@ -273,7 +288,7 @@ async def test_incremental_and_full_syncs_are_equal(history: list[Files], data: 
 
 
 def _fits(path: str, files: Files) -> bool:
-    """Return whether no file is at the path of a directory of this path."""
+    """Return whether a file can be at the path, because each directory above it is not a file."""
     return not any(path.startswith(f"{other}/") for other in files)
 
 

@@ -1,6 +1,7 @@
 """Incremental sync: only the difference of two commits is examined, and the result equals that of a full sync."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import orjson
 import pytest
@@ -19,8 +20,8 @@ from dashwright.jobs_worker.domain.objects import Key, Write
 pytestmark = pytest.mark.exhaustive
 
 TARGETS = st.sampled_from(list(SyncTarget))
+#: Files without a name of their object, whose name is therefore derived from the path.
 UNNAMED_FILES = st.integers(0, 99).map(lambda number: orjson.dumps({"title": f"T{number}", "panels": []}))
-"""Files without a name for their object, which therefore has a name by the path."""
 
 
 def stored_state(store: Store) -> dict[Key, Write]:
@@ -50,7 +51,7 @@ async def state_by_path(store: Store, tree: Revision) -> dict[str, Write]:
 
 
 async def sync_revision(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> JobProgress:
-    """Sync to a revision, by the difference if the one before is stored completely."""
+    """Sync to a revision: the difference from the previous one if that is stored completely, and otherwise all files."""
     return await run_sync(Revision(number, files, before), store, target=target, since=store.commit)
 
 
@@ -59,10 +60,12 @@ async def sync_revision(store: Store, number: int, files: Files, before: Files, 
 async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Files], target: SyncTarget) -> None:
     """The objects of valid files equal those of a full sync into an empty store, except for the names of moved folders."""
     store = Store()
-    for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+    for index, (before, files) in enumerate(pairwise([{}, *history])):
         progress = await sync_revision(store, index, files, before, target)
         fresh, tree = Store(), Revision(index, files, before)
-        assert (await run_sync(tree, fresh, target=target)).error_count == 0 == progress.error_count
+        fresh_progress = await run_sync(tree, fresh, target=target)
+        assert fresh_progress.error_count == 0
+        assert progress.error_count == 0
         assert await state_by_path(store, tree) == await state_by_path(fresh, tree)
         assert store.commit == str(index)
 
@@ -77,12 +80,13 @@ async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Fil
 async def test_incremental_and_full_syncs_are_equal(history: list[Files], target: SyncTarget) -> None:
     """Objects, quarantine and errors equal those of full syncs of each revision, also with broken, duplicate and rejected files."""
     store, full = Store(), Store()
-    for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+    for index, (before, files) in enumerate(pairwise([{}, *history])):
         progress = await sync_revision(store, index, files, before, target)
         expected = await run_sync(Revision(index, files, before), full, target=target)
         assert stored_state(store) == stored_state(full)
         assert store.quarantine == full.quarantine
-        assert store.commit == full.commit == str(index)
+        assert store.commit == str(index)
+        assert full.commit == str(index)
         assert sorted(progress.errors) == sorted(expected.errors)
         if not full.quarantine:
             fresh, tree = Store(), Revision(index, files, before)
@@ -98,7 +102,8 @@ async def test_only_changed_files_are_read() -> None:
     tree = Revision(2, {**before, "d1/1.json": dashboard_file("n1", "New")}, before)
     progress = await run_sync(tree, store, since=store.commit, messages=messages)
     assert tree.reads == ["d1/1.json"]
-    assert (progress.total, store.objects[dashboard_key("n1")].extract.title) == (2, "New")
+    assert progress.total == 2
+    assert store.objects[dashboard_key("n1")].extract.title == "New"
     assert messages.texts[-3:] == ["replicating versioned changes", "versioned changes replicated", "update status and stats"]
 
 
@@ -107,11 +112,13 @@ async def test_a_commit_without_a_difference_counts_as_stored() -> None:
     store, files = Store(), {"a.json": dashboard_file("a")}
     await run_sync(Revision(1, files, {}), store)
     progress = await run_sync(Revision(2, files, files), store, since=store.commit)
-    assert (progress.final_message, progress.total, store.commit) == ("no changes detected between commits", 0, "2")
+    assert progress.final_message == "no changes detected between commits"
+    assert progress.total == 0
+    assert store.commit == "2"
 
 
 async def test_the_name_of_an_unchanged_file_is_refused_in_another_one() -> None:
-    """A new file cannot take the name of an unchanged one, although the latter is not in the difference."""
+    """A new file cannot take the name of an unchanged file, although the unchanged file is not in the difference."""
     store, before = Store(), {"a.json": dashboard_file("a", "Old")}
     await run_sync(Revision(1, before, {}), store)
     progress = await run_sync(Revision(2, {**before, "b.json": dashboard_file("a", "New")}, before), store, since=store.commit)
@@ -129,12 +136,15 @@ async def test_a_bad_file_is_read_once(change: Files) -> None:
     files_with_fault = {**before, **change}
     first = await run_sync(Revision(2, files_with_fault, before), store, since=store.commit)
     later = {**files_with_fault, "c.json": dashboard_file("c")}
-    # An incremental sync, and then a full one, for which all valid files are unchanged.
-    for since in ("2", ""):
-        tree = Revision(3, later, files_with_fault)
-        repeated = await run_sync(tree, store, since=since)
-        assert repeated.errors == first.errors
-        assert tree.reads == (["c.json"] if since else [])
+    incremental_tree = Revision(3, later, files_with_fault)
+    incremental = await run_sync(incremental_tree, store, since="2")
+    assert incremental.errors == first.errors
+    assert incremental_tree.reads == ["c.json"]
+    full_tree = Revision(3, later, files_with_fault)
+    full = await run_sync(full_tree, store)
+    assert full.errors == first.errors
+    # All valid files are unchanged.
+    assert full_tree.reads == []
     repaired = {**later, **{path: dashboard_file(path[0], "Corrected") for path in change}}
     assert (await run_sync(Revision(4, repaired, later), store, since="3")).error_count == 0
     assert store.quarantine == {}
@@ -149,7 +159,8 @@ async def test_a_file_that_another_object_blocks_is_read_again() -> None:
     del store.objects[dashboard_key("a")]
     tree = Revision(2, files, files)
     assert (await run_sync(tree, store, since="1")).error_count == 0
-    assert (tree.reads, list(store.dashboards())) == (["a.json"], ["a.json"])
+    assert tree.reads == ["a.json"]
+    assert list(store.dashboards()) == ["a.json"]
 
 
 async def test_refused_files_are_read_again_with_other_rules() -> None:
@@ -185,14 +196,17 @@ async def test_a_moved_directory_with_few_changes_keeps_its_folder(*, incrementa
         "y/b/4.json": dashboard_file("n4"),
     }
     names = []
-    for index, (before, files) in enumerate(zip([{}, at_a, at_z], [at_a, at_z, at_y], strict=True)):
+    for index, (before, files) in enumerate(pairwise([{}, at_a, at_z, at_y])):
         progress = await run_sync(Revision(index, files, before), store, since=store.commit if incremental else "")
         assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
+    names_at_a, names_at_z, names_at_y = names
     # Three of the four files in ``a/`` are unchanged in ``z/``.
-    assert (names[1]["z"], names[1]["z/b"]) == (names[0]["a"], names[0]["a/b"])
+    assert names_at_z["z"] == names_at_a["a"]
+    assert names_at_z["z/b"] == names_at_a["a/b"]
     # Only two of the four files in ``z/`` are unchanged in ``y/``: ``b/4.json`` has its first content again.
-    assert (names[2]["y"] == names[1]["z"], names[2]["y/b"] == names[1]["z/b"]) == (False, False)
+    assert names_at_y["y"] != names_at_z["z"]
+    assert names_at_y["y/b"] != names_at_z["z/b"]
 
 
 async def test_a_moved_directory_keeps_its_folder() -> None:
@@ -208,12 +222,17 @@ async def test_a_moved_directory_keeps_its_folder() -> None:
         {"y/b/1.json": dashboard_file("n1"), "z/2.json": dashboard_file("n2"), "a/3.json": dashboard_file("n3")},
     ]
     names = []
-    for index, files in enumerate(history):
-        progress = await sync_revision(store, index, files, history[index - 1] if index else {}, SyncTarget.INSTANCE)
+    for index, (before, files) in enumerate(pairwise([{}, *history])):
+        progress = await sync_revision(store, index, files, before, SyncTarget.INSTANCE)
         assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
     first, moved, with_new, split = names
-    assert (moved["z"], moved["z/b"]) == (first["a"], first["a/b"])
-    assert with_new["z"] == first["a"] != with_new["a"]
-    assert (split["z"], split["y/b"]) == (first["a"], first["a/b"])
-    assert len(set(split.values())) == len(split) == 4
+    assert moved["z"] == first["a"]
+    assert moved["z/b"] == first["a/b"]
+    assert with_new["z"] == first["a"]
+    assert with_new["a"] != first["a"]
+    assert split["z"] == first["a"]
+    assert split["y/b"] == first["a/b"]
+    # The folders of ``y/``, ``y/b/``, ``z/`` and ``a/``.
+    assert len(split) == 4
+    assert len(set(split.values())) == 4

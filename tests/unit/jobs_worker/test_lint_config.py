@@ -1,4 +1,4 @@
-"""The file ``.dashboard-lint``: a rule is excluded or only warns, everywhere or where its entries say."""
+"""The file ``.dashboard-lint``, which excludes rules or turns their errors into warnings, for all panels or for listed ones."""
 
 from typing import Any
 
@@ -20,7 +20,8 @@ def severities(config: str) -> list[str]:
     targets = [{"refId": name, "datasource": source, "type": "math", "expression": "$Z"} for name in "AB"]
     panels = [{"title": "One", "type": "text", "targets": targets}, {"title": "Two", "type": "text", "targets": targets[:1]}]
     spec: dict[str, Any] = {"title": "Shop", "panels": panels}
-    return [issue.severity.value for issue in lint(spec, read_config(config.encode())[0]) if issue.rule == RULE]
+    parsed_config, _ = read_config(config.encode())
+    return [issue.severity.value for issue in lint(spec, parsed_config) if issue.rule == RULE]
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,7 @@ def severities(config: str) -> list[str]:
     ],
 )
 def test_entries_limit_an_exclusion(config: str, expected: list[str]) -> None:
+    """An exclusion or warning without entries concerns all findings of the rule. With entries, it concerns the findings at these places."""
     assert severities(config) == expected
 
 
@@ -75,10 +77,10 @@ def test_an_invalid_file_has_an_error_message(body: bytes, message_part: str) ->
     ],
 )
 def test_a_key_that_is_unknown_is_reported(config: str, unknown: list[str]) -> None:
-    """The message about an unknown key lists the known keys. Other keys apply, and at most five are reported."""
-    _, result = read_config(config.encode())
-    assert [text.partition(" is unknown")[0] for text in result] == [f".dashboard-lint: the key {key}" for key in unknown]
-    assert all("exclusions, warnings" in text for text in result)
+    """The message about an unknown key lists the known keys. At most five unknown keys are reported."""
+    _, messages = read_config(config.encode())
+    assert [message.partition(" is unknown")[0] for message in messages] == [f".dashboard-lint: the key {key}" for key in unknown]
+    assert all("exclusions, warnings" in message for message in messages)
 
 
 def test_a_large_file_is_not_read() -> None:

@@ -44,7 +44,9 @@ def panel(*targets: Any, **fields: Any) -> dict[str, Any]:
 
 def dashboard(*panels: Any, variables: Any = None, **fields: Any) -> dict[str, Any]:
     """Return a dashboard without violations, except those in ``panels``, ``variables`` and ``fields``."""
-    listed = [DATASOURCE_VARIABLE, query_variable("job"), query_variable("instance")] if variables is None else variables
+    listed = variables
+    if variables is None:
+        listed = [DATASOURCE_VARIABLE, query_variable("job"), query_variable("instance")]
     return {"title": "Shop", "editable": False, "templating": {"list": listed}, "panels": list(panels), **fields}
 
 
@@ -208,7 +210,8 @@ def test_valid_dashboards_are_accepted(rule: str, spec: dict[str, Any]) -> None:
 
 def test_every_rule_has_a_case_in_which_it_finds_something() -> None:
     """A rule without a case could be broken unnoticed."""
-    cases = next(mark.args[1] for mark in test_a_rule_reports_each_violation.pytestmark)
+    (parametrization,) = test_a_rule_reports_each_violation.pytestmark
+    _, cases = parametrization.args
     assert {rule for rule, *_ in cases} == set(RULES)
 
 
@@ -240,6 +243,9 @@ def test_text_that_is_not_a_query_is_read_to_its_end(expr: str) -> None:
     ids=["selectors", "ranges", "quotes", "variables", "length"],
 )
 def test_linting_a_query_takes_linear_time(expr: str) -> None:
-    """Any author of a pull request can have queries linted, so nested or unclosed strings are not scanned again from each position."""
+    """A query of any length is linted in linear time, because any author of a pull request can have queries linted.
+
+    Nested or unclosed strings are not scanned again from each position.
+    """
     # Scans in quadratic time would take hundreds of millions of steps.
     lint(dashboard(panel(query(expr))))

@@ -1,4 +1,4 @@
-"""The memory of the git program fits into that of its container."""
+"""The limit on the memory of git programs, which is smaller than the memory of the container."""
 
 import subprocess
 from pathlib import Path
@@ -24,8 +24,10 @@ def test_git_may_use_half_of_the_container(tmp_path: Path, content: str | None, 
 
 
 def test_the_system_ends_git_before_the_worker() -> None:
-    """If memory is used up, the system chooses the git program, whose score is the highest. The command writes nothing else."""
+    """If memory is used up, the system ends the git program, because the program has the highest score."""
     # Any program may run in place of git.
     command = limited_command().replace("exec git", "exec")
     result = subprocess.run(["sh", "-c", command, "sh", "cat", "/proc/self/oom_score_adj"], check=True, capture_output=True, text=True)
-    assert (result.stdout, result.stderr) == ("1000\n", "")
+    # The highest possible score.
+    assert result.stdout == "1000\n"
+    assert result.stderr == ""

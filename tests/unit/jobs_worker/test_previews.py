@@ -1,6 +1,6 @@
 """Previews of syncs: they describe exactly what the sync then does, and write nothing."""
 
-from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import jsonpatch
@@ -27,7 +27,7 @@ from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.repository_views import PlannedChange
 from dashwright.jobs_worker.actions import preview as previews
 from dashwright.jobs_worker.domain import json_patch
-from dashwright.jobs_worker.domain.objects import Key, Removal, Write
+from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Write
 
 pytestmark = pytest.mark.exhaustive
 
@@ -39,6 +39,13 @@ def key_of_change(item: PlannedChange) -> Key:
     return Key(item.group, item.resource, item.name)
 
 
+def action_of(change: Change) -> str:
+    """Return the action of a preview that describes a change."""
+    if isinstance(change, Removal):
+        return "delete"
+    return "create" if change.is_new else "update"
+
+
 def object_of(write: Write) -> dict[str, Any]:
     """Return an object as clients see it, without the annotations of its manager."""
     stored = document(write)
@@ -48,6 +55,7 @@ def object_of(write: Write) -> dict[str, Any]:
 
 
 @given(
+    # One of ten files is broken.
     revisions.histories(st.one_of(*[revisions.VALID_DASHBOARDS] * 9, revisions.BROKEN_FILES), with_odd_names=True),
     st.sampled_from(list(SyncTarget)),
     st.booleans(),
@@ -56,25 +64,24 @@ def object_of(write: Write) -> dict[str, Any]:
 async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], target: SyncTarget, incremental: bool) -> None:
     """A sync creates, changes, deletes and rejects what its preview listed, and each diff leads from the old object to the new one."""
     store = Store()
-    for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
-        old, applied = dict(store.objects), len(store.applied)
+    for index, (before, files) in enumerate(pairwise([{}, *history])):
+        old_objects, applied_count = dict(store.objects), len(store.applied)
         plan = await run_preview(Revision(index, files, before), store, target=target)
-        assert (store.objects, len(store.applied)) == (old, applied)
+        # The preview writes nothing.
+        assert store.objects == old_objects
+        assert len(store.applied) == applied_count
         progress = await run_sync(Revision(index, files, before), store, target=target, title="The team")
-        changes = [change for batch in store.applied[applied:] for change in batch]
-        expected = [
-            ("delete" if isinstance(applied_change, Removal) else "create" if applied_change.is_new else "update", applied_change.key)
-            for applied_change in changes
-        ]
-        assert [(item.action.value, key_of_change(item)) for item in plan.items if item.action != "refuse"] == expected
-        assert sum(item.action == "refuse" for item in plan.items) == progress.error_count
+        changes = [change for batch in store.applied[applied_count:] for change in batch]
+        refused = [item for item in plan.items if item.action == "refuse"]
+        planned = [item for item in plan.items if item.action != "refuse"]
+        assert [(item.action.value, key_of_change(item)) for item in planned] == [(action_of(change), change.key) for change in changes]
+        assert len(refused) == progress.error_count
         assert plan.summary == progress.summary()
         for item in plan.items:
             if item.diff is not None:
-                assert jsonpatch.apply_patch(object_of(old[key_of_change(item)]), item.diff) == object_of(
-                    store.objects[key_of_change(item)]
-                )
-        assert {item.action.value for item in plan.items if item.diff is not None} <= {"update"}
+                assert item.action == "update"
+                key = key_of_change(item)
+                assert jsonpatch.apply_patch(object_of(old_objects[key]), item.diff) == object_of(store.objects[key])
 
 
 async def test_a_change_has_name_path_title_and_folder() -> None:
@@ -83,34 +90,16 @@ async def test_a_change_has_name_path_title_and_folder() -> None:
     before = {"a/1.json": dashboard_file("n1", "Old"), "a/2.json": dashboard_file("n2"), "3.json": dashboard_file("n3")}
     await run_sync(MemoryCheckout(before), store)
     folder = store.folders()["a"].key.name
-    plan = await run_preview(
-        MemoryCheckout({"a/1.json": dashboard_file("n1", "New"), "3.json": b"{", "a/4.json": dashboard_file("n4", "Four")}), store
-    )
-    assert [item.model_dump(mode="json", exclude_none=True) for item in plan.items] == [
-        {
-            "action": "refuse",
-            "group": "dashboard.grafana.app",
-            "resource": "dashboards",
-            "name": "",
-            "path": "3.json",
-            "message": plan.items[0].message,
-        },
-        *(
-            {"group": "dashboard.grafana.app", "resource": "dashboards", "folder": folder, **members}
-            for members in (
-                {
-                    "action": "update",
-                    "name": "n1",
-                    "path": "a/1.json",
-                    "title": "New",
-                    "diff": [{"op": "replace", "path": "/spec/title", "value": "New"}],
-                },
-                {"action": "create", "name": "n4", "path": "a/4.json", "title": "Four"},
-                {"action": "delete", "name": "n2", "path": "a/2.json", "title": "A title"},
-            )
-        ),
-    ]
-    assert "not valid JSON" in (plan.items[0].message or "")
+    after = {"a/1.json": dashboard_file("n1", "New"), "3.json": b"{", "a/4.json": dashboard_file("n4", "Four")}
+    plan = await run_preview(MemoryCheckout(after), store)
+    refused, updated, created, deleted = (item.model_dump(mode="json", exclude_none=True) for item in plan.items)
+    dashboards = {"group": "dashboard.grafana.app", "resource": "dashboards"}
+    assert "not valid JSON" in refused.pop("message")
+    assert refused == {**dashboards, "action": "refuse", "name": "", "path": "3.json"}
+    diff = [{"op": "replace", "path": "/spec/title", "value": "New"}]
+    assert updated == {**dashboards, "action": "update", "name": "n1", "path": "a/1.json", "folder": folder, "title": "New", "diff": diff}
+    assert created == {**dashboards, "action": "create", "name": "n4", "path": "a/4.json", "folder": folder, "title": "Four"}
+    assert deleted == {**dashboards, "action": "delete", "name": "n2", "path": "a/2.json", "folder": folder, "title": "A title"}
 
 
 async def test_a_dashboard_that_moves_shows_its_folder() -> None:
@@ -137,14 +126,17 @@ async def test_changes_above_the_limit_are_only_counted() -> None:
     store = Store()
     await run_sync(MemoryCheckout({"1.json": dashboard_file("n1", "Old")}), store)
     plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1", "New")}), store, with_items=False)
-    assert (plan.items, plan.is_truncated, plan.summary[0].update) == ([], True, 1)
+    assert plan.items == []
+    assert plan.is_truncated is True
+    assert plan.summary[0].update == 1
 
 
 async def test_the_reason_for_writing_nothing_is_reported() -> None:
-    """A reached quota is reported with all changes, a root folder of another manager without any."""
+    """A reached quota is an error in addition to all changes. A root folder of another manager is an error without changes."""
     store = Store(max_created=1)
     plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1"), "2.json": dashboard_file("n2")}), store)
-    assert (plan.errors, len(plan.items)) == (["too many"], 2)
+    assert plan.errors == ["too many"]
+    assert len(plan.items) == 2
     store.store_unrelated("team-repo", folder=True)
     plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1")}), store, target=SyncTarget.FOLDER)
     assert plan.items == []
@@ -152,19 +144,22 @@ async def test_the_reason_for_writing_nothing_is_reported() -> None:
 
 
 async def test_items_and_diffs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limits on items and diffs a note says so, and the counts are complete."""
+    """Items above the limit are omitted, and the counts are complete. A message replaces each diff above a limit."""
     store = Store()
     names = [f"n{index}" for index in range(30)]
     await run_sync(MemoryCheckout({f"{name}.json": dashboard_file(name, "Old") for name in names}), store)
     changed = MemoryCheckout({f"{name}.json": dashboard_file(name, "New") for name in names})
     monkeypatch.setattr(previews, "MAX_ITEMS", 7)
     plan = await run_preview(changed, store)
-    assert (len(plan.items), plan.is_truncated, plan.summary[0].update) == (7, True, 30)
+    assert len(plan.items) == 7
+    assert plan.is_truncated is True
+    assert plan.summary[0].update == 30
     monkeypatch.setattr(previews, "MAX_ITEMS", 30)
     monkeypatch.setattr(previews, "MAX_TOTAL_DIFF_BYTES", 100)
     plan = await run_preview(changed, store)
     # The limit is checked before each batch of ten changes, and the first batch exceeds it.
-    assert Counter(item.diff is None for item in plan.items) == {False: 10, True: 20}
+    assert len(plan.items) == 30
+    assert sum(item.diff is not None for item in plan.items) == 10
     assert "too many changes" in (plan.items[-1].message or "")
     monkeypatch.setattr(json_patch, "MAX_DIFF_BYTES", 10)
     assert "at most 10" in ((await run_preview(changed, store)).items[0].message or "")
@@ -175,18 +170,17 @@ async def test_items_and_diffs_are_limited(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_long_lists_are_not_compared() -> None:
     """Long lists are not compared item by item: if all items differed, comparing would take minutes that cannot be interrupted."""
     store = Store()
-    lists = [[{"tags": [index + offset for index in range(json_patch.MAX_COMPARED_ITEMS)]}] for offset in (0, 1)]
-    old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": panels}) for panels in lists)
+    length = json_patch.MAX_COMPARED_ITEMS
+    old_panel, new_panel = {"tags": list(range(length))}, {"tags": list(range(1, length + 1))}
+    old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": [panel]}) for panel in (old_panel, new_panel))
     await run_sync(MemoryCheckout({"n.json": old}), store)
     (plan,) = (await run_preview(MemoryCheckout({"n.json": new}), store)).items
-    assert (plan.diff, plan.message) == (
-        None,
-        f"not compared: the lists of the object have more than {json_patch.MAX_COMPARED_ITEMS} items",
-    )
+    assert plan.diff is None
+    assert plan.message == f"not compared: the lists of the object have more than {length} items"
 
 
 async def test_the_folder_of_the_repository_is_reported() -> None:
-    """The repository's folder has no path, and the summary omits it as the job's does."""
+    """The folder of the repository is listed without a path. The summary does not count it, as in the status of a job."""
     plan = await run_preview(MemoryCheckout({}), Store(), target=SyncTarget.FOLDER)
     assert [(item.action.value, key_of_change(item), item.path) for item in plan.items] == [("create", folder_key("team-repo"), "")]
     assert plan.summary == []

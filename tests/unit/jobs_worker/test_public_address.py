@@ -7,20 +7,30 @@ from dashwright.jobs_worker.maintenance.hooks import webhook_base_url
 
 
 @pytest.mark.parametrize(
-    ("public_url", "allowed", "is_sent"),
+    ("public_url", "allowed"),
     [
-        ("https://boards.example.com", (), True),
-        ("https://10.0.0.1", (), True),
-        ("", LOOPBACK, False),
-        ("http://boards.example.com", (), False),
-        ("https://localhost", (), False),
-        ("https://127.0.0.1:3000", (), False),
-        ("https://[::1]:3000", (), False),
-        ("http://boards.internal", ("*.internal",), True),
-        ("http://127.0.0.1:3000", LOOPBACK, True),
-        ("http://localhost:3000", LOOPBACK, True),
+        ("https://boards.example.com", ()),
+        ("https://10.0.0.1", ()),
+        ("http://boards.internal", ("*.internal",)),
+        ("http://127.0.0.1:3000", LOOPBACK),
+        ("http://localhost:3000", LOOPBACK),
     ],
 )
-def test_webhooks_need_https_or_a_listed_address(public_url: str, allowed: tuple[str, ...], is_sent: bool) -> None:
-    """The public address is sent to git hosts only if it uses https and is not loopback, or is listed by the operator."""
-    assert webhook_base_url(public_url, AllowedHosts.parse(allowed)) == (public_url if is_sent else None)
+def test_webhooks_use_https_or_a_listed_address(public_url: str, allowed: tuple[str, ...]) -> None:
+    """Git hosts call the public address if it uses https and is not loopback, or if the operator lists it."""
+    assert webhook_base_url(public_url, AllowedHosts.parse(allowed)) == public_url
+
+
+@pytest.mark.parametrize(
+    ("public_url", "allowed"),
+    [
+        ("", LOOPBACK),
+        ("http://boards.example.com", ()),
+        ("https://localhost", ()),
+        ("https://127.0.0.1:3000", ()),
+        ("https://[::1]:3000", ()),
+    ],
+)
+def test_webhooks_do_not_use_another_address(public_url: str, allowed: tuple[str, ...]) -> None:
+    """Git hosts call no address without https, no loopback address and no empty address, unless the operator lists it."""
+    assert webhook_base_url(public_url, AllowedHosts.parse(allowed)) is None

@@ -18,9 +18,9 @@ def pull_request(number: int = 7, head: str = "change", base: str = "main", comm
     """Return an open pull request."""
     url = f"https://git.example/team/boards/pull/{number}"
     return PullRequest(
-        number,
-        "T",
-        url,
+        number=number,
+        title="T",
+        url=url,
         is_open=True,
         is_merged=False,
         base=base,
@@ -50,9 +50,10 @@ def pull_request(number: int = 7, head: str = "change", base: str = "main", comm
     ids=str,
 )
 def test_a_pull_request_is_matched(options: dict[str, str | int]) -> None:
-    """A reference may be the branch, the newest commit or its prefix, or an address of the pull request or below it."""
+    """A reference may be the branch, the newest commit or its prefix, or the address of the pull request or of a page below it."""
     reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate(options))
     reference.check(pull_request())
+    # A reference with a number needs no choice.
     if not reference.number:
         assert reference.choose([pull_request(8, "other", commit=OTHER_COMMIT), pull_request()], "main").number == 7
 
@@ -71,7 +72,7 @@ def test_a_pull_request_is_matched(options: dict[str, str | int]) -> None:
     ids=str,
 )
 def test_another_pull_request_is_rejected(options: dict[str, str], text: str) -> None:
-    """The error of another pull request has its value, the job's value and the field."""
+    """The error of another pull request has the value of the pull request, the value in the job, and the field of the job."""
     reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate({**options, "pr": 7}))
     with pytest.raises(BadRequest, match=text):
         reference.check(pull_request())
@@ -99,13 +100,13 @@ def test_a_job_without_a_pull_request_is_refused(options: dict[str, str | int] |
 
 def test_an_older_commit_is_ignored() -> None:
     """An older commit is removed from the reference, and the rest is kept."""
-    reference = PullRequestReference(7, "change", OTHER_COMMIT, PAGE).without_commit()
-    assert reference == PullRequestReference(7, "change", "", PAGE)
+    reference = PullRequestReference(number=7, ref="change", commit=OTHER_COMMIT, url=PAGE).without_commit()
+    assert reference == PullRequestReference(number=7, ref="change", commit="", url=PAGE)
     reference.check(pull_request())
 
 
 def test_a_host_may_abbreviate_the_newest_commit() -> None:
-    """A complete hash matches its beginning; another one does not."""
+    """The complete hash in a job matches a pull request whose host returns only the beginning of the hash."""
     reference = PullRequestReference(number=7, commit=COMMIT)
     reference.check(pull_request(commit=COMMIT[:12]))
     with pytest.raises(BadRequest, match="newest commit"):

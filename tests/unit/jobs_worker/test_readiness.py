@@ -1,4 +1,4 @@
-"""The readiness of a repository in its status."""
+"""The readiness of a repository: the condition, health and field errors in its status."""
 
 import pytest
 
@@ -19,19 +19,25 @@ def spec(kind: str) -> RepositorySpec:
 def test_a_condition_keeps_the_time_of_its_value() -> None:
     """The transition time of a condition changes only with its value. The generation is that of the last probe."""
     status = RepositoryStatus()
+    # The fault that each probe finds, the generation of the spec, and the expected transition time. One second passes between probes.
     probes = (
-        ("False", BadRequest("no"), 1, "2026-01-01T00:00:00Z"),
-        ("False", SourceFailed("away"), 2, "2026-01-01T00:00:00Z"),
-        ("True", None, 2, "2026-01-01T00:00:02Z"),
-        ("True", None, 3, "2026-01-01T00:00:02Z"),
+        (BadRequest("no"), 1, "2026-01-01T00:00:00Z"),
+        (SourceFailed("away"), 2, "2026-01-01T00:00:00Z"),
+        (None, 2, "2026-01-01T00:00:02Z"),
+        (None, 3, "2026-01-01T00:00:02Z"),
     )
-    for seconds, (value, fault, generation, since) in enumerate(probes):
+    for seconds, (fault, generation, transition_time) in enumerate(probes):
         now = START + 1000 * seconds
+        is_readable = fault is None
         set_readiness(status, spec("github"), fault, generation=generation, now=now)
         assert status.conditions is not None
         (ready,) = status.conditions
-        assert (ready.type, ready.status, ready.observed_generation, ready.last_transition_time) == ("Ready", value, generation, since)
-        assert (status.health.healthy, status.health.checked) == (value == "True", now)
+        assert ready.type == "Ready"
+        assert ready.status == str(is_readable)
+        assert ready.observed_generation == generation
+        assert ready.last_transition_time == transition_time
+        assert status.health.healthy is is_readable
+        assert status.health.checked == now
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,9 @@ def test_a_fault_is_a_field_error_until_it_is_corrected(kind: str, fault: Dashwr
     assert status.field_errors is not None
     assert status.conditions is not None
     assert [(error.type, error.field, error.detail) for error in status.field_errors] == [("FieldValueInvalid", field, fault.message)]
-    assert (status.health.error, status.health.message, status.conditions[0].reason) == ("health", [fault.message], reason)
+    assert status.health.error == "health"
+    assert status.health.message == [fault.message]
+    assert status.conditions[0].reason == reason
     assert "not synced until" in status.sync.message[0]
     set_readiness(status, spec(kind), None, generation=1, now=START)
     assert status.sync.message == []

@@ -1,4 +1,4 @@
-"""The allowed paths and refs, the effect of a change on entries, and the links to a file."""
+"""Rules of files: valid paths and refs, the entries that an edit changes, and the links to a file at its git host."""
 
 import pytest
 
@@ -90,12 +90,10 @@ def test_allowed_refs_are_accepted(repository: RepositorySpec, ref: str) -> None
 
 def test_the_synced_branch_needs_no_ref() -> None:
     """The ref of the synced branch is empty, and other refs are unchanged."""
-    assert [effective_ref(spec(), ref) for ref in ("", "main", "other", "feature/x")] == [
-        "",
-        "",
-        "other",
-        "feature/x",
-    ]
+    assert effective_ref(spec(), "") == ""
+    assert effective_ref(spec(), "main") == ""
+    assert effective_ref(spec(), "other") == "other"
+    assert effective_ref(spec(), "feature/x") == "feature/x"
     with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
         effective_ref(spec(), "a..b")
     with pytest.raises(BadRequest, match="local repository does not support ref: leave it out"):
@@ -110,6 +108,7 @@ def test_a_checksum_is_that_of_the_checkout() -> None:
 
 def test_a_directory_exists_while_it_has_entries() -> None:
     """A directory exists while it has entries. The difference of an edit has the directories above each edited file."""
+    # The checksum of each file is its number.
     entries = [
         Entry("a/"),
         Entry("a/1.json", "1"),
@@ -126,49 +125,64 @@ def test_a_directory_exists_while_it_has_entries() -> None:
         entries, [Edit("a/1.json", None, "1"), Edit("d/e/1.json", b"{}", None), Edit("a/b/2.json", None, "2")], in_git=True
     )
     assert {entry.path for entry in moved.entries} == {"d/", "d/e/", "d/e/1.json"}
-    difference = difference_at("a/b/2.json", "2")
-    assert difference.paths == {entry.path for entry in difference.entries} == {"a/", "a/b/", "a/b/2.json"}
+    difference_of_one_file = difference_at("a/b/2.json", "2")
+    assert difference_of_one_file.paths == {"a/", "a/b/", "a/b/2.json"}
+    assert {entry.path for entry in difference_of_one_file.entries} == {"a/", "a/b/", "a/b/2.json"}
     assert list(files_below(entries, "a/")) == ["a/1.json", "a/b/2.json"]
 
 
 @pytest.mark.parametrize(
-    ("url", "source", "commit_source", "compare", "new"),
+    ("url", "source", "source_at_commit", "compare", "new_pull_request"),
     [
         (
-            *("https://gitlab.com/a/b/c", "/-/blob/x/y/a.json", "/-/blob/{}/a.json", "/-/compare/main...x/y"),
+            "https://gitlab.com/a/b/c",
+            "/-/blob/x/y/a.json",
+            "/-/blob/{}/a.json",
+            "/-/compare/main...x/y",
             "/-/merge_requests/new?merge_request[source_branch]=x/y&merge_request[target_branch]=main",
         ),
         (
-            *("https://codeberg.org/a/b", "/src/branch/x/y/a.json", "/src/commit/{}/a.json", "/compare/main...x/y"),
+            "https://codeberg.org/a/b",
+            "/src/branch/x/y/a.json",
+            "/src/commit/{}/a.json",
+            "/compare/main...x/y",
             "/compare/main...x/y",
         ),
         (
-            *("https://bitbucket.org/a/b", "/src/x/y/a.json", "/src/{}/a.json", "/branches/compare/x/y..main"),
+            "https://bitbucket.org/a/b",
+            "/src/x/y/a.json",
+            "/src/{}/a.json",
+            "/branches/compare/x/y..main",
             "/pull-requests/new?source=x/y&dest=main",
         ),
     ],
 )
-def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: str, compare: str, new: str) -> None:
-    """The links to a file have the form of its kind of host, which follows from the name of the host."""
+def test_links_depend_on_the_kind_of_host(url: str, source: str, source_at_commit: str, compare: str, new_pull_request: str) -> None:
+    """The links to a file in the branch ``x/y``, or at a commit, have the form of the kind of host.
+
+    The kind is known from the name of the host.
+    """
     own_spec = spec()
     assert own_spec.remote is not None
     own_spec.remote.url = url
-    links = urls_of(own_spec, FileView("a.json", "x/y", "c0"))
+    links = urls_of(own_spec, FileView("a.json", ref="x/y", commit="c0"))
     assert links is not None
-    assert (links.source_url, links.compare_url, links.new_pull_request_url) == (url + source, url + compare, url + new)
+    assert links.source_url == url + source
+    assert links.compare_url == url + compare
+    assert links.new_pull_request_url == url + new_pull_request
     commit = "ab" * 20
-    links = urls_of(own_spec, FileView("a.json", commit, commit))
+    links = urls_of(own_spec, FileView("a.json", ref=commit, commit=commit))
     assert links is not None
-    assert links.source_url == url + commit_source.format(commit)
+    assert links.source_url == url + source_at_commit.format(commit)
 
 
 def test_links_to_bitbucket_data_center_lead_to_its_pages() -> None:
-    """The addresses of pages are different from the address for git, also for a host with a path."""
+    """Links lead to the pages of the repository, whose address is not that for git. The host may be below a path."""
     for origin in ("https://bitbucket.example.org", "https://bitbucket.example.org/git"):
         own_spec = spec()
         assert own_spec.remote is not None
         own_spec.remote.url = f"{origin}/scm/team/boards"
-        links = urls_of(own_spec, FileView("a.json", "x/y", "c0"))
+        links = urls_of(own_spec, FileView("a.json", ref="x/y", commit="c0"))
         assert links is not None
         assert links.source_url == f"{origin}/projects/team/repos/boards/browse/a.json?at=x/y"
         assert links.repository_url == f"{origin}/projects/team/repos/boards"
@@ -177,21 +191,20 @@ def test_links_to_bitbucket_data_center_lead_to_its_pages() -> None:
 def test_a_file_is_linked_in_its_branch() -> None:
     """The link to a file leads to its branch. Another branch has links to compare it and to open a pull request."""
     host = "https://git.example.org/team/boards"
-    urls_in_own_branch = urls_of(spec(), FileView("a b.json", "", "c0"))
+    urls_in_own_branch = urls_of(spec(), FileView("a b.json", ref="", commit="c0"))
     assert urls_in_own_branch is not None
-    assert (urls_in_own_branch.source_url, urls_in_own_branch.repository_url, urls_in_own_branch.compare_url) == (
-        f"{host}/blob/main/a%20b.json",
-        host,
-        None,
-    )
-    links_in_other_branch = urls_of(spec(), FileView("a.json", "x/y", "c0"))
+    assert urls_in_own_branch.source_url == f"{host}/blob/main/a%20b.json"
+    assert urls_in_own_branch.repository_url == host
+    assert urls_in_own_branch.compare_url is None
+    links_in_other_branch = urls_of(spec(), FileView("a.json", ref="x/y", commit="c0"))
     assert links_in_other_branch is not None
     compare = f"{host}/compare/main...x/y"
-    assert (links_in_other_branch.source_url, links_in_other_branch.compare_url) == (f"{host}/blob/x/y/a.json", compare)
+    assert links_in_other_branch.source_url == f"{host}/blob/x/y/a.json"
+    assert links_in_other_branch.compare_url == compare
     assert links_in_other_branch.new_pull_request_url == f"{compare}?quick_pull=1&labels=grafana"
-    links_without_branch = urls_of(spec(branch=""), FileView("a.json", "", "c0"))
+    links_without_branch = urls_of(spec(branch=""), FileView("a.json", ref="", commit="c0"))
     assert links_without_branch is not None
     assert links_without_branch.source_url == f"{host}/blob/c0/a.json"
-    assert urls_of(spec(kind="local"), FileView("a.json", "", "")) is None
+    assert urls_of(spec(kind="local"), FileView("a.json", ref="", commit="")) is None
     over_ssh = spec().model_copy(update={"githost": GitHostRepositoryConfig(url="git@git.example.org:team/boards", branch="main")})
-    assert urls_of(over_ssh, FileView("a.json", "", "c0")) is None
+    assert urls_of(over_ssh, FileView("a.json", ref="", commit="c0")) is None

@@ -1,4 +1,4 @@
-"""Secrets that the API of a git host echoes."""
+"""Secrets in error responses of a git host, which are removed from the messages of errors."""
 
 import base64
 

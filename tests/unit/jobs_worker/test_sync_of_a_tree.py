@@ -24,7 +24,9 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
     await run_sync({"team/prod/cpu.json": dashboard_file("cpu", "CPU")}, store)
     dashboard = store.dashboards()["team/prod/cpu.json"]
     prod, team = folder_name(REPOSITORY, "team/prod"), folder_name(REPOSITORY, "team")
-    assert (dashboard.key, dashboard.extract.title, dashboard.folder) == (dashboard_key("cpu"), "CPU", prod)
+    assert dashboard.key == dashboard_key("cpu")
+    assert dashboard.extract.title == "CPU"
+    assert dashboard.folder == prod
     assert dashboard.api_version == "dashboard.grafana.app/v0alpha1"
     assert dashboard.annotations == {
         **MANAGED_BY_REPOSITORY,
@@ -33,17 +35,21 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
         annotations.FOLDER_KEY: prod,
     }
     prod_folder = store.objects[folder_key(prod)]
-    assert (prod_folder.extract.title, prod_folder.folder, prod_folder.spec) == ("prod", team, b'{"title":"prod"}')
+    assert prod_folder.extract.title == "prod"
+    assert prod_folder.folder == team
+    assert prod_folder.spec == b'{"title":"prod"}'
     assert prod_folder.annotations == {**MANAGED_BY_REPOSITORY, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER_KEY: team}
     assert store.objects[folder_key(team)].folder == ""
 
 
 async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
-    """The root folder is named like the repository, shows its title, and follows it."""
+    """The root folder has the name and title of the repository, and contains its dashboards. A new title renames the folder."""
     store = Store()
     await run_sync({"a.json": dashboard_file("a"), "sub/b.json": dashboard_file("b")}, store, target=SyncTarget.FOLDER)
     root = store.objects[folder_key(REPOSITORY)]
-    assert (root.extract.title, root.folder, root.annotations) == ("The team", "", MANAGED_BY_REPOSITORY)
+    assert root.extract.title == "The team"
+    assert root.folder == ""
+    assert root.annotations == MANAGED_BY_REPOSITORY
     assert store.dashboards()["a.json"].folder == REPOSITORY
     assert store.folders()["sub"].folder == REPOSITORY
     progress = await run_sync(
@@ -60,7 +66,8 @@ async def test_all_changes_are_one_call() -> None:
     progress = await run_sync({"a/x.json": dashboard_file("x", "Newer"), "c/z.json": dashboard_file("z")}, store)
     # First two folders and two dashboards, then the five changes below.
     assert [len(changes) for changes in store.applied] == [4, 5]
-    assert [(type(change).__name__, change.key.resource) for change in store.applied[1]] == [
+    _, changes = store.applied
+    assert [(type(change).__name__, change.key.resource) for change in changes] == [
         ("Write", "folders"),
         ("Write", "dashboards"),
         ("Write", "dashboards"),
@@ -68,8 +75,14 @@ async def test_all_changes_are_one_call() -> None:
         ("Removal", "folders"),
     ]
     dashboards, folders = progress.summary()
-    assert (dashboards.create, dashboards.update, dashboards.delete, dashboards.write, dashboards.total) == (1, 1, 1, 2, 3)
-    assert (folders.create, folders.delete, folders.noop) == (1, 1, 1)
+    assert dashboards.create == 1
+    assert dashboards.update == 1
+    assert dashboards.delete == 1
+    assert dashboards.write == 2
+    assert dashboards.total == 3
+    assert folders.create == 1
+    assert folders.delete == 1
+    assert folders.noop == 1
     assert progress.outcome == (State.SUCCESS, "completed successfully")
 
 
@@ -79,7 +92,8 @@ async def test_a_sync_without_changes_reads_and_writes_nothing() -> None:
     await run_sync(files, store, target=SyncTarget.FOLDER)
     tree = MemoryCheckout(files)
     progress = await run_sync(tree, store, target=SyncTarget.FOLDER)
-    assert (tree.reads, len(store.applied)) == ([], 1)
+    assert tree.reads == []
+    assert len(store.applied) == 1
     assert progress.outcome == (State.SUCCESS, "no changes to sync")
     assert [(entry.noop, entry.total) for entry in progress.summary()] == [(1, 1), (1, 1)]
 
@@ -99,7 +113,9 @@ async def test_a_bad_file_does_not_affect_other_files() -> None:
         "other.yaml, action: create)",
     ]
     (entry,) = progress.summary()
-    assert (entry.create, entry.error, entry.total) == (1, 3, 4)
+    assert entry.create == 1
+    assert entry.error == 3
+    assert entry.total == 4
 
 
 async def test_the_error_of_a_bad_file_can_be_stored() -> None:
@@ -160,8 +176,10 @@ async def test_moved_file_moves_its_object() -> None:
     await run_sync({"old/x.json": dashboard_file("x")}, store)
     await run_sync({"new/x.json": dashboard_file("x")}, store)
     assert list(store.dashboards()) == ["new/x.json"]
-    moved = [change for change in store.applied[1] if change.key == dashboard_key("x")]
-    assert [isinstance(change, Write) and not change.is_new for change in moved] == [True]
+    _, changes = store.applied
+    (moved,) = [change for change in changes if change.key == dashboard_key("x")]
+    assert isinstance(moved, Write)
+    assert not moved.is_new
 
 
 async def test_renamed_object_replaces_the_old_one() -> None:
@@ -170,7 +188,8 @@ async def test_renamed_object_replaces_the_old_one() -> None:
     await run_sync({"x.json": dashboard_file("before")}, store)
     await run_sync({"x.json": dashboard_file("after")}, store)
     assert [write.key.name for write in store.dashboards().values()] == ["after"]
-    assert Removal(dashboard_key("before")) in store.applied[1]
+    _, changes = store.applied
+    assert Removal(dashboard_key("before")) in changes
 
 
 async def test_two_files_may_swap_their_names() -> None:
@@ -183,7 +202,7 @@ async def test_two_files_may_swap_their_names() -> None:
 
 
 async def test_first_of_two_new_files_gets_the_name() -> None:
-    """The second of two new files with one name is an error that names both, in the next sync too."""
+    """The first of two new files with one name is stored. The second file is an error that names both, in each sync."""
     store, files = Store(), {"b.json": dashboard_file("dash", "B"), "a.json": dashboard_file("dash", "A")}
     # The first sync and the next one.
     for _ in range(2):
@@ -225,17 +244,19 @@ def library_panel(title: str) -> bytes:
     return orjson.dumps({"apiVersion": api_version, "kind": "LibraryPanel", "metadata": {"name": "p"}, "spec": spec})
 
 
-@pytest.mark.parametrize("second", [{"2.json": library_panel("B")}, {"1.json": b"{"}])
-async def test_a_refused_library_panel_is_not_counted_as_a_dashboard(second: dict[str, bytes]) -> None:
-    """The summary counts a file by its object, or by the object that was stored from it."""
-    store, first = Store(), {"1.json": library_panel("A")}
-    await run_sync(first, store)
-    progress = await run_sync(first | second, store)
+@pytest.mark.parametrize(
+    "faulty_files", [{"2.json": library_panel("B")}, {"1.json": b"{"}], ids=["second file with the name", "broken file"]
+)
+async def test_a_refused_library_panel_is_not_counted_as_a_dashboard(faulty_files: dict[str, bytes]) -> None:
+    """The summary counts a file by the kind of its object or, if it is broken, of the object that was stored from it."""
+    store, files = Store(), {"1.json": library_panel("A")}
+    await run_sync(files, store)
+    progress = await run_sync(files | faulty_files, store)
     assert [(entry.resource, entry.error) for entry in progress.summary() if entry.error] == [("librarypanels", 1)]
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("owner", "text"),
     [
         ({}, "resource 'x' already exists and is not managed"),
         (
@@ -248,10 +269,10 @@ async def test_a_refused_library_panel_is_not_counted_as_a_dashboard(second: dic
         ),
     ],
 )
-async def test_object_of_another_manager_is_not_touched(value: dict[str, str], text: str) -> None:
-    """Objects of users and of other managers are kept, and the error says so."""
+async def test_object_of_another_manager_is_not_touched(owner: dict[str, str], text: str) -> None:
+    """An object of a user or of another manager is not changed, and the error of the file names the manager."""
     store = Store()
-    unrelated = store.store_unrelated("x", value)
+    unrelated = store.store_unrelated("x", owner)
     progress = await run_sync({"x.json": dashboard_file("x"), "y.json": dashboard_file("y")}, store)
     assert store.objects[dashboard_key("x")] is unrelated
     assert dashboard_key("y") in store.objects
@@ -268,16 +289,16 @@ async def test_an_object_whose_manager_allows_edits_is_taken_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("owner", "text"),
     [
         ({}, "target folder is not managed by a repository"),
         ({annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other"}, "target folder is managed by a different repository (other)"),
     ],
 )
-async def test_a_foreign_folder_stops_only_its_content(value: dict[str, str], text: str) -> None:
-    """Nothing is stored in a folder that has another manager; all other files are stored."""
+async def test_a_foreign_folder_stops_only_its_content(owner: dict[str, str], text: str) -> None:
+    """Nothing is stored in a folder that has another manager. Files in other directories are stored."""
     store = Store()
-    store.store_unrelated(folder_name(REPOSITORY, "a"), value, folder=True)
+    store.store_unrelated(folder_name(REPOSITORY, "a"), owner, folder=True)
     progress = await run_sync({"a/b/x.json": dashboard_file("x"), "y.json": dashboard_file("y")}, store)
     assert list(store.dashboards()) == ["y.json"]
     # The errors of ``a/``, ``a/b/`` and ``a/b/x.json``.
@@ -326,4 +347,5 @@ async def test_progress_only_grows() -> None:
     assert messages.texts == ["execute sync job", "reading changed files", "replicating changes", "update status and stats"]
     assert messages.percents == sorted(messages.percents)
     assert messages.percents[-1] == 100
-    assert (progress.done, progress.uncommitted) == (5, 0)
+    assert progress.done == 5
+    assert progress.uncommitted == 0

@@ -1,4 +1,4 @@
-"""Files of real repositories: synced, ignored or reported as errors."""
+"""Unusual files, as in real repositories: each is synced, ignored, or an error."""
 
 import re
 from dataclasses import dataclass, field
@@ -39,25 +39,31 @@ def resource_body(metadata: dict[str, object]) -> bytes:
 
 @dataclass(frozen=True)
 class Row:
-    """Files and the expected result: names of dashboards by path, folders by path, a pattern for each error and each warning."""
+    """Files and the expected result of their sync."""
 
     files: dict[str, bytes]
+    #: Names of the stored dashboards by path.
     dashboards: dict[str, str] = field(default_factory=dict)
+    #: Paths of the stored folders.
     folders: set[str] = field(default_factory=set)
+    #: A pattern for each error.
     errors: list[str] = field(default_factory=list)
+    #: A pattern for each warning.
     warnings: list[str] = field(default_factory=list)
+    #: Number of ignored files.
     ignored: int = 0
 
 
 def named_dashboard(path: str) -> Row:
     """Return a row in which a file that names its dashboard is synced."""
     directory, _, _ = path.rpartition("/")
-    return Row({path: dashboard_file("x")}, {path: "x"}, {directory} if directory else set())
+    folders = {directory} if directory else set()
+    return Row({path: dashboard_file("x")}, dashboards={path: "x"}, folders=folders)
 
 
 def dashboard_named_by_path(path: str, body: bytes) -> Row:
     """Return a row in which a file is synced whose dashboard is named after the path."""
-    return Row({path: body}, {path: object_name(REPOSITORY, path)})
+    return Row({path: body}, dashboards={path: object_name(REPOSITORY, path)})
 
 
 ROWS = {
@@ -71,13 +77,17 @@ ROWS = {
     "a template": Row({"chart.yaml": HELM}, warnings=["chart.yaml"], ignored=1),
     "documents of other programs": Row({"all.yaml": DOCUMENTS}, ignored=1),
     "a broken file": Row(
-        {"broken.json": b'{"title": ', "b.yaml": b"a: [", "g.json": dashboard_file("g")}, {"g.json": "g"}, errors=["JSON", "YAML"]
+        {"broken.json": b'{"title": ', "b.yaml": b"a: [", "g.json": dashboard_file("g")},
+        dashboards={"g.json": "g"},
+        errors=["JSON", "YAML"],
     ),
     "a dashboard with comments": Row({"a.json": b'{"title": "T", "panels": [] /* none */}'}, errors=["not valid JSON"]),
     "no title": Row(
-        {"a.json": b'{"uid": "a", "panels": []}', "g.json": dashboard_file("g")}, {"g.json": "g"}, errors=["title cannot be empty"]
+        {"a.json": b'{"uid": "a", "panels": []}', "g.json": dashboard_file("g")},
+        dashboards={"g.json": "g"},
+        errors=["title cannot be empty"],
     ),
-    "a namespace of Grafana Cloud": Row({"a.json": resource_body({"name": "n", "namespace": "stacks-42"})}, {"a.json": "n"}),
+    "a namespace of Grafana Cloud": Row({"a.json": resource_body({"name": "n", "namespace": "stacks-42"})}, dashboards={"a.json": "n"}),
     "the namespace of another organization": Row({"a.json": resource_body({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
     **{f"the name {part!r}": named_dashboard(f"{part}/{part}.json") for part in ["%20", *"()&+',#=;@![]{}~%<>:\"|?*`$^"]},
     "a space, two dots, emoji": named_dashboard("a b/v1..2 \N{ROCKET}\N{WOMAN}\u200d\N{PERSONAL COMPUTER}.json"),
@@ -95,25 +105,32 @@ ROWS = {
     "a directory without resources": Row(
         {"docs/README.md": b"#", "src/package.json": b"{}", "empty/": b"", "/".join("a" * 20): b""}, ignored=1
     ),
-    # The folders are 1, 1/2, 1/2/3 and so on.
     "eight directories": Row(
-        {"1/2/3/4/5/6/7/8/x.json": dashboard_file("x")}, {"1/2/3/4/5/6/7/8/x.json": "x"}, {"1/2/3/4/5/6/7/8"[:n] for n in range(1, 16, 2)}
+        {"1/2/3/4/5/6/7/8/x.json": dashboard_file("x")},
+        dashboards={"1/2/3/4/5/6/7/8/x.json": "x"},
+        folders={"1", "1/2", "1/2/3", "1/2/3/4", "1/2/3/4/5", "1/2/3/4/5/6", "1/2/3/4/5/6/7", "1/2/3/4/5/6/7/8"},
     ),
     "nine directories": Row(
         {"1/2/3/4/5/6/7/8/9/x.json": dashboard_file("x")}, errors=[r"9 directories, at most 8 .*DASHWRIGHT_FOLDER_DEPTH"]
     ),
     "two files with one uid": Row(
         {"dup1.json": dashboard_file("d", "One"), "dup2.json": dashboard_file("d", "Two")},
-        {"dup1.json": "d"},
+        dashboards={"dup1.json": "d"},
         errors=["dup2.json and dup1.json"],
     ),
     "a copy": Row(
-        {"a.json": dashboard_file("d"), "z/a.json": dashboard_file("d")}, {"z/a.json": "d"}, {"z"}, warnings=["copy of z/a.json"], ignored=1
+        {"a.json": dashboard_file("d"), "z/a.json": dashboard_file("d")},
+        dashboards={"z/a.json": "d"},
+        folders={"z"},
+        warnings=["copy of z/a.json"],
+        ignored=1,
     ),
     "no uid": dashboard_named_by_path("cpu.json", b'{"title": "T", "panels": []}'),
     "generateName": dashboard_named_by_path("a.json", resource_body({"generateName": "cpu-"})),
-    "schema version 8 with rows": Row({"old.json": OLD_DASHBOARD}, {"old.json": "old"}),
-    "exported, and a request": Row({"e.json": EXPORTED, "w.json": WRAPPED_DASHBOARD}, {"e.json": "exported", "w.json": "wrapped"}),
+    "schema version 8 with rows": Row({"old.json": OLD_DASHBOARD}, dashboards={"old.json": "old"}),
+    "exported, and a request": Row(
+        {"e.json": EXPORTED, "w.json": WRAPPED_DASHBOARD}, dashboards={"e.json": "exported", "w.json": "wrapped"}
+    ),
     "several dashboards in a file": Row(
         {"two.yaml": DASHBOARDS}, errors=["document 1 at line 1: uid is missing.*document 2 at line 4: uid is missing"]
     ),
@@ -122,7 +139,7 @@ ROWS = {
         errors=["'u{31}-[0-9a-f]{8}' is valid", "'a-uid' is valid", "'a-b' is valid"],
     ),
     "the annotation of a missing folder": Row(
-        {"a.json": resource_body({"name": "n", "annotations": {"grafana.app/folder": "none"}})}, {"a.json": "n"}
+        {"a.json": resource_body({"name": "n", "annotations": {"grafana.app/folder": "none"}})}, dashboards={"a.json": "n"}
     ),
     "a folder": Row({"f.yaml": FOLDER}, warnings=["folders come from directories and their _folder.json"], ignored=1),
     "other kinds": Row({"p.yaml": PLAYLIST, "d.yaml": DEPLOYMENT}, warnings=["Playlist of playlist.grafana.app/v0alpha1"], ignored=2),
@@ -139,20 +156,29 @@ async def test_each_unusual_file_is_synced_ignored_or_an_error(row: Row) -> None
     assert {path: write.key.name for path, write in store.dashboards().items() if path} == row.dashboards
     assert {path for path in store.folders() if path} == row.folders
     check_texts(progress.errors, row.errors)
-    assert progress.outcome[0] is (State.ERROR if row.errors else State.SUCCESS)
+    state, _ = progress.outcome
+    expected_state = State.ERROR if row.errors else State.SUCCESS
+    assert state is expected_state
     check_summary(progress, row)
     repeated = await run_sync(row.files, store)
-    # The first sync has written once, if it had anything to write.
-    assert (repeated.errors, len(store.applied)) == (progress.errors, bool(row.dashboards))
+    assert repeated.errors == progress.errors
+    # Only the first sync has written, and only if it stored a dashboard.
+    expected_writes = 1 if row.dashboards else 0
+    assert len(store.applied) == expected_writes
     check_summary(repeated, row)
 
 
 def check_summary(progress: JobProgress, row: Row) -> None:
     """Check the numbers of ignored files and warnings, and the warnings themselves."""
-    entry = next((entry for entry in progress.summary() if entry.resource == "dashboards"), None)
-    assert (entry.ignored if entry else 0) == row.ignored
-    assert (entry.warning if entry else 0) == len(row.warnings)
-    check_texts((entry.warnings if entry else None) or [], row.warnings)
+    entries = [entry for entry in progress.summary() if entry.resource == "dashboards"]
+    if not entries:
+        assert row.ignored == 0
+        assert row.warnings == []
+        return
+    (entry,) = entries
+    assert entry.ignored == row.ignored
+    assert entry.warning == len(row.warnings)
+    check_texts(entry.warnings or [], row.warnings)
 
 
 def check_texts(texts: list[str], patterns: list[str]) -> None:
@@ -166,7 +192,7 @@ def check_texts(texts: list[str], patterns: list[str]) -> None:
     "body", [b"", b"[]", b'{"apiVersion": "x.grafana.app/v1", "kind": "X"}', b"// nothing\n{}"], ids=["empty", "list", "kind", "comments"]
 )
 async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
-    """A truncated file deletes nothing; a deleted file does."""
+    """A file without its former dashboard is an error that keeps the stored object. A deleted file deletes the object."""
     store = Store()
     await run_sync({"a/x.json": dashboard_file("x")}, store)
     progress = await run_sync({"a/x.json": body}, store)
@@ -177,7 +203,7 @@ async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
 
 
 async def test_a_copy_takes_over() -> None:
-    """If the original is deleted, the object comes from the copy; if one of them changes, it is an error."""
+    """If the original file is deleted, the object belongs to its copy. A new file with the same uid and other content is an error."""
     store = Store()
     await run_sync({"a/1.json": dashboard_file("n"), "b/1.json": dashboard_file("n")}, store)
     assert (await run_sync({"b/1.json": dashboard_file("n")}, store)).error_count == 0

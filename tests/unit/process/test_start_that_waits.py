@@ -9,11 +9,12 @@ from dashwright.common.errors import Unavailable
 
 
 class Server:
-    """A server that is unavailable for the first ``refusals`` attempts. ``attempted`` is set at each."""
+    """A server that is unavailable for the first ``refusals`` attempts to start."""
 
     def __init__(self, refusals: int) -> None:
         self._refusals = refusals
         self.attempts = 0
+        #: Set at each attempt.
         self.attempted = asyncio.Event()
 
     async def start(self) -> str:
@@ -35,6 +36,7 @@ async def test_unavailable_dependencies_are_retried() -> None:
 async def test_the_wait_for_dependencies_is_limited() -> None:
     """A dependency that is unreachable beyond the limit stops the start with its own error."""
     with pytest.raises(Unavailable, match="The server is away"):
+        # The second attempt would be after the limit.
         await process.start_with_retries("server", Server(refusals=1000).start, asyncio.Event(), timeout_seconds=1, pause_seconds=2)
 
 
@@ -71,7 +73,7 @@ async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
 
 
 async def test_a_started_connection_is_returned_despite_a_signal() -> None:
-    """A connection that an attempt opened is never lost: the caller receives and closes it."""
+    """If a signal arrives during a successful attempt, the caller receives the result, so that it can close a connection."""
     stopped = asyncio.Event()
 
     async def start() -> str:

@@ -19,7 +19,7 @@ class BrokenPipe:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "terminate"])
 async def test_a_signal_stops_a_process_without_its_log(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The signal takes effect before it is logged, and a second one would end the process immediately."""
+    """A signal stops the process even if it cannot be logged. The handlers are removed, so that a second signal ends the process."""
     monkeypatch.setattr(process, "log", BrokenPipe())
     loop = asyncio.get_running_loop()
     failures: list[dict[str, Any]] = []
@@ -30,6 +30,7 @@ async def test_a_signal_stops_a_process_without_its_log(number: signal.Signals, 
         async with asyncio.timeout(10):
             await stopped.wait()
     finally:
-        remaining = [loop.remove_signal_handler(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)]
-    assert remaining == [False, False]
+        # False if the loop has no handler of the signal.
+        had_handlers = [loop.remove_signal_handler(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)]
+    assert had_handlers == [False, False]
     assert [type(failure["exception"]) for failure in failures] == [BrokenPipeError]

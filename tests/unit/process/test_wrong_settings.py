@@ -1,4 +1,7 @@
-"""Ends of services with wrong settings, in this process: the start of a program takes a second."""
+"""Services end with an error if a setting is wrong.
+
+They run in the process of the tests, because the start of a program takes a second.
+"""
 
 import os
 from types import ModuleType
@@ -21,6 +24,7 @@ VALID_SETTINGS = {
 @pytest.mark.parametrize(
     ("service", "name", "value"),
     [
+        # The default password is refused beyond loopback.
         (api, "HTTP_HOST", "0.0.0.0"),
         (api, "TLS_CERT", "/nowhere.pem"),
         (api, "DATABASE_URL", ""),
@@ -34,9 +38,11 @@ def test_a_wrong_setting_is_named_in_a_sentence(
     service: ModuleType, name: str, value: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A service ends with status 2, after a single line that begins with the name of the service and names the setting."""
+    # The service does not change the logging of the tests.
     monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_arguments, **_options: None)
-    for variable in [variable for variable in os.environ if variable.startswith("DASHWRIGHT_")]:
-        monkeypatch.delenv(variable)
+    for variable in list(os.environ):
+        if variable.startswith("DASHWRIGHT_"):
+            monkeypatch.delenv(variable)
     for variable, setting in {**VALID_SETTINGS, name: value}.items():
         monkeypatch.setenv(f"DASHWRIGHT_{variable}", setting)
     with pytest.raises(SystemExit) as program_exit:

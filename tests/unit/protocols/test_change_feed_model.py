@@ -81,7 +81,7 @@ class Feed:
         yield from self._watcher_steps()
 
     def _writer_steps(self, writer: int) -> Iterator[tuple[str, Self]]:
-        """Yield the next steps of a transaction. Only that of the first writer may abort."""
+        """Yield the next steps of a transaction. Only the transaction of the first writer may abort."""
         phase = self.phases[writer]
         if phase == "idle" and not self._is_blocked(writer):
             yield f"writer {writer} locks", self._in_phase(writer, "locked")
@@ -142,8 +142,10 @@ class Feed:
             yield "watcher reads the database", self._deliver(rows)
         elif watcher.log_index < len(self.log):
             yield "watcher reads the log", self._deliver(self.log[watcher.log_index :])
-        elif self.settled is not None and WATCHED_NAMESPACE not in self.settled[1] and self.settled[0] > watcher.version:
-            yield "watcher gets a bookmark", replace(self, watcher=replace(watcher, version=self.settled[0]))
+        elif self.settled is not None:
+            settled_version, locked_namespaces = self.settled
+            if WATCHED_NAMESPACE not in locked_namespaces and settled_version > watcher.version:
+                yield "watcher gets a bookmark", replace(self, watcher=replace(watcher, version=settled_version))
         if watcher.may_reconnect and watcher.log_index is not None:
             yield "client reconnects", replace(self, watcher=replace(watcher, log_index=None, may_reconnect=False))
 
@@ -192,14 +194,14 @@ def test_each_change_is_received_once_and_in_order() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("lock_scope", "read_method", "is_correct"),
-    [("table", "version", True), ("table", "snapshot", True), ("namespace", "version", False), ("nothing", "snapshot", False)],
-)
-def test_the_model_finds_what_the_other_designs_break(lock_scope: LockScope, read_method: ReadMethod, is_correct: bool) -> None:
-    """One lock for all namespaces is correct, too.
+@pytest.mark.parametrize("read_method", ["version", "snapshot"])
+def test_one_lock_for_all_namespaces_is_correct(read_method: ReadMethod) -> None:
+    """With one lock for all namespaces, no order of steps breaks an invariant, for both methods of reading."""
+    assert explore(Feed("table", read_method)).violation is None
 
-    Reads by version lose changes even with a lock per namespace, and reads by snapshot lose changes without a lock.
-    """
-    violation = explore(Feed(lock_scope, read_method)).violation
-    assert (violation is None) == is_correct, violation
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("lock_scope", "read_method"), [("namespace", "version"), ("nothing", "snapshot")])
+def test_the_model_finds_what_the_other_designs_break(lock_scope: LockScope, read_method: ReadMethod) -> None:
+    """Reads by version lose changes even with a lock per namespace, and reads by snapshot lose changes without a lock."""
+    assert explore(Feed(lock_scope, read_method)).violation is not None

@@ -13,7 +13,7 @@ from tests.unit.protocols.state_space import explore
 
 State = Literal["pending", "working", "success"]
 
-#: The steps of a correct implementation; each test removes one of them.
+#: The rules of a correct implementation. ``test_each_rule_is_needed`` removes one at a time.
 ALL_RULES = frozenset({"check the lease", "check the group", "recover expired leases", "search periodically"})
 
 #: Numbers of the jobs that share a concurrency group with one slot.
@@ -87,6 +87,7 @@ class Jobs:
         """Return the state after a claim of up to ``count`` jobs of one queue, or None if no job is claimable."""
         is_group_free = "check the group" not in self.rules or all(self.jobs[number].state != "working" for number in GROUP)
         pending = [number for number, job in enumerate(self.jobs) if job.state == "pending"]
+        # The group has one slot, so at most one of its jobs is claimed.
         group = [number for number in pending if number in GROUP][:1] if is_group_free else []
         chosen = (group or [number for number in pending if number not in GROUP])[:count]
         if not chosen:
@@ -98,7 +99,7 @@ class Jobs:
         return state._with_worker(index, (*self.workers[index], *(ClaimedJob(number, owner) for number in chosen)))
 
     def _finish(self, index: int, ended: list[ClaimedJob]) -> Self:
-        """Return the state after a worker recorded the results of its ended jobs. Those whose lease it lost are ignored."""
+        """Return the state after a worker recorded the results of its ended jobs. Results of jobs whose lease it lost are ignored."""
         state = self._with_worker(index, tuple(item for item in self.workers[index] if item not in ended))
         for item in ended:
             job = state.jobs[item.job]

@@ -35,8 +35,9 @@ def test_every_command_has_a_description(capsys: pytest.CaptureFixture[str], com
 
 def test_every_argument_and_option_has_a_description() -> None:
     """The help of each command describes each of its arguments and options."""
-    commands = [*_commands(app)]
-    assert len(commands) > 20  # The groups' commands are included.
+    commands = list(_commands(app))
+    # The commands of groups are included.
+    assert len(commands) > 20
     for command in commands:
         arguments = command.assemble_argument_collection(parse_docstring=True)
         assert not [argument.name for argument in arguments if argument.show and not argument.parameter.help], command.name
@@ -76,8 +77,16 @@ def _commands(group: App) -> Iterator[App]:
 
 def _imported_modules(arguments: list[str]) -> set[str]:
     """Return the modules that a command has imported at its end."""
-    code = f"import sys; from dashwright.standalone.cli import app\ntry: app({arguments!r})\nexcept SystemExit: pass\n"
-    code += "import json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    code = f"""
+import sys
+from dashwright.standalone.cli import app
+try:
+    app({arguments!r})
+except SystemExit:
+    pass
+import json
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(process.stderr))
 

@@ -1,4 +1,4 @@
-"""``dashwright eval``: evaluates a panel over recorded frames to tables or JSON, and an exit status."""
+"""``dashwright eval``, which evaluates the queries of a panel over recorded frames, and prints tables or JSON."""
 
 import asyncio
 import json
@@ -41,7 +41,9 @@ def write_document(tmp_path: Path) -> WriteDocument:
 def frame(values: list[Any], times: list[int] | None = None, **labels: str) -> dict[str, Any]:
     """Return a recorded series, with a point for each second unless its times are given in milliseconds."""
     fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number", "labels": labels}]
-    return {"schema": {"fields": fields}, "data": {"values": [times or [(row + 1) * 1000 for row in range(len(values))], values]}}
+    if times is None:
+        times = [(row + 1) * 1000 for row in range(len(values))]
+    return {"schema": {"fields": fields}, "data": {"values": [times, values]}}
 
 
 def recording(**frames: list[Any]) -> dict[str, Any]:
@@ -91,10 +93,8 @@ def test_sql_statements_run_if_the_feature_is_enabled(
 ) -> None:
     """SQL statements run if the setting enables them, as in the services."""
     statement = {"refId": "B", "type": "sql", "expression": "SELECT v * 2 AS v FROM A"}
-    saved, recorded = (
-        write_document(panel(targets=[{"refId": "A", "datasource": PROMETHEUS}, statement])),
-        Path(write_document(recording(A=[frame([1, 2])]))),
-    )
+    saved = write_document(panel(targets=[{"refId": "A", "datasource": PROMETHEUS}, statement]))
+    recorded = Path(write_document(recording(A=[frame([1, 2])])))
     assert evaluate(saved, frames=recorded, output_format="json") == 1
     assert "DASHWRIGHT_FEATURES=sqlExpression" in capsys.readouterr().out
     monkeypatch.setenv("DASHWRIGHT_FEATURES", "sqlExpression")
@@ -204,7 +204,7 @@ def test_unreadable_files_are_named(write_document: WriteDocument, tmp_path: Pat
 def test_tables_show_numbers_series_missing_data_and_notices(write_document: WriteDocument, capsys: pytest.CaptureFixture[str]) -> None:
     """Null and NaN are named, times have the digits they need, and series with equal times share a table."""
     # A has three series, of which two share their times. C is NaN. D is hidden and matches one of the series. G has no frames.
-    single_point = frame([1], [1500], host="c")
+    single_point = frame([1], times=[1500], host="c")
     two_series = [frame([1, None], host="a"), frame([0.5, 2], host="[b]")]
     targets = [
         {"refId": "A", "datasource": PROMETHEUS},
@@ -215,6 +215,7 @@ def test_tables_show_numbers_series_missing_data_and_notices(write_document: Wri
         {"refId": "G", "datasource": PROMETHEUS},
         {"refId": "H", "type": "math", "expression": "$G"},
     ]
+    # A notice that is not an object is ignored.
     single_point["schema"]["meta"] = {"notices": [7, {"text": "half of it"}]}
     recorded = recording(A=[*two_series, single_point], D=[frame([1, 1], host="a")], G=[])
     assert evaluate(write_document({"type": "t", "targets": targets}), frames=Path(write_document(recorded))) == 0

@@ -1,4 +1,4 @@
-"""Values of rows, as SQLite and PostgreSQL return them."""
+"""Times, numbers, flags and texts of an import, from the values that SQLite and PostgreSQL return."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -51,15 +51,20 @@ def test_a_time_is_in_utc_however_it_is_stored(value: Any, expected: datetime | 
         ("-7", -7, True, "-7"),
         ("seven", 0, False, "seven"),
         (b"a\0b", 0, False, "ab"),
-        # A superscript 2, which ``isdigit`` accepts and ``int`` refuses, and more digits than ``int`` parses.
+        # A superscript 2, which ``isdigit`` accepts and ``int`` refuses.
         ("\u00b2", 0, False, "\u00b2"),
         ("--5", 0, False, "--5"),
+        # More digits than ``int`` parses.
         ("9" * 5000, 0, False, "9" * 5000),
     ],
     ids=lambda value: repr(value)[:20],
 )
 def test_numbers_flags_and_texts_are_read_from_any_value(value: Any, number: int, is_set: bool, text: str) -> None:
-    """A value that is invalid for a number is 0. A missing column is read like one without a value."""
+    """A value is read as a number, a flag or a text. An invalid number is 0, and a missing column is read as null."""
     row = {"x": value}
-    assert (fields.integer(row, "x"), fields.flag(row, "x"), fields.string(row, "x")) == (number, is_set, text)
-    assert (fields.integer({}, "x"), fields.flag({}, "x"), fields.string({}, "x")) == (0, False, "")
+    assert fields.integer(row, "x") == number
+    assert fields.flag(row, "x") == is_set
+    assert fields.string(row, "x") == text
+    assert fields.integer({}, "x") == 0
+    assert fields.flag({}, "x") is False
+    assert fields.string({}, "x") == ""

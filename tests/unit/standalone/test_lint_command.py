@@ -60,6 +60,7 @@ def test_a_directory_is_linted_recursively(write_files: WriteFiles, capsys: pyte
         "d/deep/sent.json",
         "1 error, 2 warnings in 4 dashboards",
     ]
+    # The line after the name of a file is its finding.
     assert result[1].startswith(f"  error    {RULE}: ")
     assert result[1].endswith(" (/panels/0)")
     assert result[3].endswith(" (/spec/editable)")
@@ -98,7 +99,8 @@ def test_json_lists_every_dashboard(write_files: WriteFiles, capsys: pytest.Capt
     """The JSON output lists every dashboard with its findings, also one without findings."""
     assert check([write_files("bad.json", FAULTY_DASHBOARD), write_files("good.json", VALID_DASHBOARD)], as_json=True) == 1
     faulty_dashboard, valid_dashboard = json.loads(capsys.readouterr().out)
-    assert (valid_dashboard["path"], valid_dashboard["issues"]) == ("good.json", [])
+    assert valid_dashboard["path"] == "good.json"
+    assert valid_dashboard["issues"] == []
     assert [(issue["severity"], issue["rule"]) for issue in faulty_dashboard["issues"]] == [("error", RULE)]
 
 
@@ -156,17 +158,19 @@ def test_a_summary_counts_by_rule(write_files: WriteFiles, capsys: pytest.Captur
 
 
 def test_one_rule_is_checked(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a rule given, only it is checked; an unknown rule is rejected with the names of the others."""
+    """If rules are given, only these are checked. An unknown rule is rejected with the names of the known rules."""
     name = write_files("bad.json", FAULTY_DASHBOARD)
     assert check([name], rule=["uneditable-dashboard"]) == 0
     assert check([name], rule=["uneditable-dashboard", RULE]) == 1
     capsys.readouterr()
+    # A misspelt name.
     assert check([name], rule=["target-refid-rule"]) == 2
     assert RULE in capsys.readouterr().err
 
 
 def test_annotations_name_file_line_and_rule(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """Annotations for GitHub name file, line and rule. Special characters of workflow commands are escaped."""
+    # The panel begins in line 15 of the indented JSON.
     name = write_files("odd, 100%: (a).json", json.dumps(FAULTY_DASHBOARD | {"panels": [PANEL | {"title": "a\nb"}]}, indent=2))
     assert check([name], format="github") == 1
     (line,) = capsys.readouterr().out.splitlines()
@@ -181,9 +185,11 @@ def test_sarif_names_rule_level_and_line(write_files: WriteFiles, capsys: pytest
     assert check(["d"], format="sarif") == 1
     document = json.loads(capsys.readouterr().out)
     (run,) = document["runs"]
-    assert (document["version"], [rule["id"] for rule in run["tool"]["driver"]["rules"]]) == ("2.1.0", [RULE, "uneditable-dashboard"])
+    assert document["version"] == "2.1.0"
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [RULE, "uneditable-dashboard"]
     json_result, yaml_result = run["results"]
-    assert (json_result["ruleId"], json_result["level"]) == (RULE, "error")
+    assert json_result["ruleId"] == RULE
+    assert json_result["level"] == "error"
     location = json_result["locations"][0]
     assert location["physicalLocation"] == {"artifactLocation": {"uri": "d/a%20b.json"}, "region": {"startLine": 15}}
     assert location["logicalLocations"] == [{"fullyQualifiedName": "/panels/0"}]

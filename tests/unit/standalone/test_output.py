@@ -33,4 +33,5 @@ def test_json_is_printed_without_text(capsys: pytest.CaptureFixture[str], monkey
     output.print_table(table)
     output.print_line("a")
     captured = capsys.readouterr()
-    assert (json.loads(captured.out), captured.err) == (["a"], "")
+    assert json.loads(captured.out) == ["a"]
+    assert captured.err == ""

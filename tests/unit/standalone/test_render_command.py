@@ -1,4 +1,4 @@
-"""``dashwright render``: draws the dashboard of a file with recorded results, and again after changes, or that of a server."""
+"""``dashwright render``, which draws the dashboard of a file with recorded results, or downloads a picture from a server."""
 
 import io
 import json
@@ -152,13 +152,13 @@ def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_pa
     """A file is drawn again when its time or size changes. A file without a dashboard does not end the command."""
     file, output = write_file("d.json", DASHBOARD), tmp_path / "x.json"
     #: The ids of the panels in the picture at each pause.
-    drawn_panels: list[str] = []
+    drawn_panels: list[list[int]] = []
     # No change, a file without a dashboard, and another dashboard.
     documents = iter([None, {}, DASHBOARD | {"panels": [panel(7)]}])
 
     def sleep(_: float) -> None:
         """Record the drawn panels and make the next change instead of a pause. After the last change, interrupt the command."""
-        drawn_panels.append(",".join(map(str, report_of(output))))
+        drawn_panels.append(list(report_of(output)))
         try:
             document = next(documents)
         except StopIteration:
@@ -168,7 +168,7 @@ def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_pa
 
     monkeypatch.setattr(time, "sleep", sleep)
     assert run_command(file, "-o", str(output), "--data", write_file("r.json", results(1)), "--watch") == 0
-    assert drawn_panels == ["1,2", "1,2", "1,2", "7"]
+    assert drawn_panels == [[1, 2], [1, 2], [1, 2], [7]]
 
 
 @pytest.mark.parametrize("is_last", [False, True], ids=["before the options", "after the options"])
@@ -177,7 +177,8 @@ def test_standard_input_is_drawn(write_file: WriteFile, tmp_path: Path, monkeypa
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(DASHBOARD)))
     output = tmp_path / "x.json"
     options = ("-o", str(output), "--data", write_file("r.json", results(1)))
-    assert run_command(*((*options, "-") if is_last else ("-", *options))) == 0
+    arguments = (*options, "-") if is_last else ("-", *options)
+    assert run_command(*arguments) == 0
     assert list(report_of(output)) == [1, 2]
 
 
