@@ -51,11 +51,13 @@ class LimiterUnderTest:
     async def leave_as_another_ends(self, number: int) -> None:
         """Cancel a request while it may be receiving the slot of another one."""
         if self.waiting and self.working:
-            self.working[number % len(self.working)][2].set()
+            _, waiting_task = self.waiting[0]
+            _, _, has_ended = self.working[number % len(self.working)]
+            has_ended.set()
             # For odd numbers, the cancellation comes one round of the event loop later.
             if number % 2:
                 await asyncio.sleep(0)
-            self.waiting[0][1].cancel()
+            waiting_task.cancel()
             await self.settle()
 
     async def close(self) -> None:

@@ -18,50 +18,18 @@ TREES = st.recursive(
 )
 # Texts that a reader of YAML could take for another value, for syntax, or for the end of a text.
 AMBIGUOUS_TEXTS = [
-    *("no", "NO", "Off", "on", "y", "N", "yes", "true", "Null", "~", "", "=", "-", "---", "...", "12:30", "12:30:45", "0x1F", "012", "1e5"),
-    *(
-        "1_000",
-        ".5",
-        ".inf",
-        ".NaN",
-        "2026-01-01",
-        "2026-01-01T10:00:00Z",
-        "a: b",
-        "a:",
-        "a #b",
-        "# a",
-        "- a",
-        "? a",
-        "@a",
-        "`a",
-        "%a",
-        "!a",
-        "&a",
-    ),
-    *(
-        "*a",
-        "|",
-        ">",
-        "[a",
-        "{a",
-        "'a'",
-        '"a"',
-        " a",
-        "a ",
-        "a\nb",
-        "a\n",
-        "\t",
-        "\u2028",
-        "\x85",
-        "\x7f",
-        "\ufeff",
-        "\0",
-        "é",
-        "😀",
-        "\uffff",
-    ),
-    *("key with spaces", "grafana.app/folder", "v2alpha1", "None", "x" * 2000),
-]
+    # Truth values and null.
+    "no", "NO", "Off", "on", "y", "N", "yes", "true", "Null", "~", "",
+    # Numbers, times and dates.
+    "12:30", "12:30:45", "0x1F", "012", "1e5", "1_000", ".5", ".inf", ".NaN", "2026-01-01", "2026-01-01T10:00:00Z",
+    # Syntax.
+    "=", "-", "---", "...", "a: b", "a:", "a #b", "# a", "- a", "? a", "@a", "`a", "%a", "!a",
+    "&a", "*a", "|", ">", "[a", "{a", "'a'", '"a"',
+    # White space, and invisible or unusual characters.
+    " a", "a ", "a\nb", "a\n", "\t", "\u2028", "\x85", "\x7f", "\ufeff", "\0", "é", "😀", "\uffff",
+    # Texts that need no quotes, and a text longer than a line.
+    "key with spaces", "grafana.app/folder", "v2alpha1", "None", "x" * 2000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", AMBIGUOUS_TEXTS, ids=ascii)

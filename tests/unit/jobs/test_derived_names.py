@@ -33,7 +33,7 @@ def test_a_path_is_reduced_to_valid_characters(text: str, name: str) -> None:
     [("test" * 200, "testtesttesttesttesttesttesttes-8dogmh7b"), ("test" * 7, "testtesttesttesttesttesttest-icauzj-i5j5")],
 )
 def test_hash_keeps_eight_characters_at_least(text: str, name: str) -> None:
-    """A name has 40 characters. A long text is cut, so that eight characters are left for the hash. A short text has a longer hash."""
+    """A name has at most 40 characters, of which at least eight are the hash. A short text leaves more characters for the hash."""
     assert name_with_hash("repository", "key", text) == name
 
 

@@ -142,6 +142,25 @@ def test_settings_without_a_description_are_shown_as_json() -> None:
     assert change.other_details[2:] == [Detail("options.legend", "", '{"showLegend":false}'), Detail("transparent", "", "true")]
 
 
+#: A dashboard as text, in which NUMBER is replaced by the notation of a number.
+DASHBOARD_WITH_NUMBERS = """
+{
+  "panels": [
+    {
+      "id": 1,
+      "gridPos": {"x": NUMBER},
+      "targets": [
+        {"refId": "A", "expr": "up", "interval": NUMBER, "filter": {"above": [NUMBER]}},
+        {"refId": "B", "raw": NUMBER}
+      ],
+      "fieldConfig": {"defaults": {"min": NUMBER, "thresholds": {"steps": [{"color": "red", "value": NUMBER}]}}}
+    }
+  ],
+  "templating": {"list": [{"name": "v", "step": NUMBER}]}
+}
+"""
+
+
 @pytest.mark.parametrize(
     ("before", "after"), [("4000000.0", "4000000"), ("1.10", "1.1"), ("1e3", "1000"), ("1e20", "100000000000000000000")]
 )
@@ -149,13 +168,7 @@ def test_equal_numbers_are_not_a_change(before: str, after: str) -> None:
     """Numbers in another notation are equal. Numbers that differ in the last of 20 digits, and strings, are changes."""
 
     def dashboard_with(number: str) -> dict[str, Any]:
-        query = f'{{"refId": "A", "expr": "up", "interval": {number}, "filter": {{"above": [{number}]}}}}'
-        thresholds = f'{{"steps": [{{"color": "red", "value": {number}}}]}}'
-        field = f'{{"defaults": {{"min": {number}, "thresholds": {thresholds}}}}}'
-        result = (
-            f'{{"id": 1, "gridPos": {{"x": {number}}}, "targets": [{query}, {{"refId": "B", "raw": {number}}}], "fieldConfig": {field}}}'
-        )
-        tree: dict[str, Any] = read_json(f'{{"panels": [{result}], "templating": {{"list": [{{"name": "v", "step": {number}}}]}}}}')
+        tree: dict[str, Any] = read_json(DASHBOARD_WITH_NUMBERS.replace("NUMBER", number))
         return tree
 
     assert compare(dashboard_with(before), dashboard_with(after)) == Comparison([], [], [])

@@ -181,7 +181,7 @@ def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
         # One unit of height has 38 pixels.
         ({"maxColumnCount": None, "rowHeightMode": "custom", "rowHeight": 38}, 8, 1),
         ({"maxColumnCount": 1, "rowHeightMode": "custom", "rowHeight": 39}, 24, 2),
-        # A panel is not wider than the grid, even if its share of the width is almost infinite.
+        # Less than one column counts as one.
         ({"maxColumnCount": 1e-308, "rowHeightMode": "short"}, 24, 5),
     ],
 )

@@ -151,7 +151,7 @@ def test_any_document_can_be_migrated(dashboard: dict[str, Any]) -> None:
     # Texts are compared, because NaN differs from itself.
     assert repr(dashboard) == repr(before)
     assert migrated["schemaVersion"] == LATEST
-    # The migration to v1 does not change the document, either.
+    # The further changes of ``migrate_fully`` are made to the result only, too.
     migrate_fully(dashboard, _CONTEXT)
     assert repr(dashboard) == repr(before)
     result = repr(migrated)
