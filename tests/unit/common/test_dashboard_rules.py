@@ -148,6 +148,7 @@ def test_a_placeholder_sent_back_keeps_the_body() -> None:
 
 def test_a_layout_is_stored_as_the_newest_version() -> None:
     """A body with elements that was sent in a classic version is stored in a version with elements. A classic body keeps its version."""
-    layout, classic = DASHBOARD.extract({"title": "T", "layout": {}}), DASHBOARD.extract({"title": "T"})
+    layout = DASHBOARD.extract({"title": "T", "layout": {}})
+    classic = DASHBOARD.extract({"title": "T"})
     assert DASHBOARD.stored_version("v0alpha1", layout) == "v2alpha1"
     assert DASHBOARD.stored_version("v0alpha1", classic) == "v0alpha1"

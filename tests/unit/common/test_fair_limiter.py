@@ -97,7 +97,8 @@ class LimiterUnderTest:
 
 def check_laws(under_test: LimiterUnderTest) -> None:
     """Raise AssertionError if a slot is free that a waiting request may use, or if too many requests work or wait."""
-    limiter, slots_by_organization = under_test.limiter, under_test.slots_by_organization()
+    limiter = under_test.limiter
+    slots_by_organization = under_test.slots_by_organization()
     free_slots = limiter.slots - slots_by_organization.total()
     waiting = Counter(organization for organization, _ in under_test.waiting)
     assert free_slots >= 0

@@ -59,7 +59,8 @@ async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
     """The item of a cancelled caller may be committed, and the other callers get their results."""
     commits = ControlledCommits()
     group = GroupCommit(commits.commit, max_items=10)
-    cancelled, other = asyncio.create_task(group.add(1)), asyncio.create_task(group.add(2))
+    cancelled = asyncio.create_task(group.add(1))
+    other = asyncio.create_task(group.add(2))
     # The commit of both items begins before the cancellation.
     await asyncio.sleep(0)
     await asyncio.sleep(0)

@@ -117,8 +117,15 @@ def test_values_without_json_form_are_rejected(tree: Any) -> None:
 
 @pytest.mark.parametrize(
     "leaf",
-    [1, "\n" + "  " * 128, 1.5, read_json("1.50"), read_json('"\\ud800"'), [], {}],
-    ids=["integer", "text like an indentation", "float", "exact number", "half a surrogate pair", "list", "object"],
+    [
+        pytest.param(1, id="integer"),
+        pytest.param("\n" + "  " * 128, id="text like an indentation"),
+        pytest.param(1.5, id="float"),
+        pytest.param(read_json("1.50"), id="exact number"),
+        pytest.param(read_json('"\\ud800"'), id="half a surrogate pair"),
+        pytest.param([], id="list"),
+        pytest.param({}, id="object"),
+    ],
 )
 @pytest.mark.parametrize(("depth", "is_accepted"), [(1, True), (128, True), (129, False), (200, False), (900, False)])
 def test_the_depth_is_limited(depth: int, is_accepted: bool, leaf: Any) -> None:

@@ -61,8 +61,14 @@ def test_a_changed_bit_is_detected(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(
     "sealed",
-    [b"", b"\x01", b"\x02" + CIPHER.encrypt("x", OWNER)[1:], CIPHER.header, CIPHER.encrypt("x", OWNER)[:32], b"plain text, " * 9],
-    ids=["nothing", "the version alone", "another version", "the header alone", "cut short", "plain text"],
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\x01", id="the version alone"),
+        pytest.param(b"\x02" + CIPHER.encrypt("x", OWNER)[1:], id="another version"),
+        pytest.param(CIPHER.header, id="the header alone"),
+        pytest.param(CIPHER.encrypt("x", OWNER)[:32], id="cut short"),
+        pytest.param(b"plain text, " * 9, id="plain text"),
+    ],
 )
 def test_an_invalid_ciphertext_is_rejected(sealed: bytes) -> None:
     """Unknown versions, truncated and other strings are rejected."""

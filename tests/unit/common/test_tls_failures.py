@@ -17,12 +17,11 @@ def handshake_error(reason: str) -> ssl.SSLError:
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (handshake_error("WRONG_VERSION_NUMBER"), True),
-        (handshake_error("RECORD_LAYER_FAILURE"), True),
-        (handshake_error("CERTIFICATE_VERIFY_FAILED"), False),
-        (ConnectionResetError(), False),
+        pytest.param(handshake_error("WRONG_VERSION_NUMBER"), True, id="OpenSSL 3.0"),
+        pytest.param(handshake_error("RECORD_LAYER_FAILURE"), True, id="OpenSSL 3.2"),
+        pytest.param(handshake_error("CERTIFICATE_VERIFY_FAILED"), False, id="certificate"),
+        pytest.param(ConnectionResetError(), False, id="connection"),
     ],
-    ids=["OpenSSL 3.0", "OpenSSL 3.2", "certificate", "connection"],
 )
 def test_a_server_without_tls_is_recognized(error: OSError, expected: bool) -> None:
     """A server without TLS is recognized by the reasons of all supported versions of OpenSSL.

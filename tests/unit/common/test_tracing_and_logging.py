@@ -29,7 +29,9 @@ def own_trace_variable() -> Iterator[None]:
 @contextmanager
 def configured_logging(**options: Any) -> Iterator[None]:
     """Log as a service does inside the context, and as the tests do after it."""
-    handlers, level, structlog_config = logging.getLogger().handlers[:], logging.getLogger().level, structlog.get_config()
+    handlers = logging.getLogger().handlers[:]
+    level = logging.getLogger().level
+    structlog_config = structlog.get_config()
     configure("test-service", **options)
     try:
         yield

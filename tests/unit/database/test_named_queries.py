@@ -14,7 +14,7 @@ from dashwright.common.database import queries
 from dashwright.common.errors import DashwrightError
 
 NAMES = st.from_regex(r"\A[a-z][a-z0-9_]{0,20}\Z")
-#: Texts without the characters that begin comments, parameters and fragments, and without other ends of lines.
+#: Texts of one or more lines, without the characters that begin comments, parameters and fragments. Lines end only with a line feed.
 BODIES = st.text(st.characters(codec="utf-8", exclude_characters="-:{\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), min_size=1).filter(str.strip)
 ROOT = Path(__file__).parents[3]
 
@@ -64,7 +64,7 @@ def test_fragments_are_inserted() -> None:
 
 
 def test_conditions_narrow_a_query() -> None:
-    """Conditions are combined with the query, also within a fragment, before its parameters are numbered."""
+    """The chosen conditions replace ``{conditions}`` in a query, or in a fragment of the query. Their parameters are numbered, too."""
     source = """
 -- fragment: rows
 select :b where true {conditions}
@@ -111,10 +111,13 @@ def test_code_and_file_name_the_same_queries(file: str, paths: list[Path]) -> No
     for path in paths:
         module_path = str(path.relative_to(ROOT)).partition("/src/")[2]
         module = import_module(module_path.removesuffix(".py").replace("/", "."))
-        (name,) = (name for name, loaded in vars(module).items() if isinstance(loaded, queries.Queries))
+        # The variable of the module that has the queries of the file, such as ``_sql``.
+        (variable,) = (name for name, value in vars(module).items() if isinstance(value, queries.Queries))
         nodes = list(ast.walk(ast.parse(path.read_text())))
-        used_queries |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name} - {"bind"}
-        calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.bind"]
+        # Queries that are used as ``_sql.name``.
+        used_queries |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == variable} - {"bind"}
+        # Queries that are used as ``_sql.bind("name", …)``.
+        calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{variable}.bind"]
         used_queries |= {ast.literal_eval(query) for call in calls for query in _branches(call.args[0])}
     assert used_queries == set(dir(queries.parse((ROOT / file).read_text(), location=file)))
 

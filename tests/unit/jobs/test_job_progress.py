@@ -12,7 +12,7 @@ def file_result(
     effect: Effect = Effect.CREATE, path: str = "a.json", error: str = "", name: str = "", resource: str = "dashboards"
 ) -> Result:
     """Return the result of a sync for one file."""
-    return Result(effect, "dashboard.grafana.app", resource, path, name, error)
+    return Result(effect, "dashboard.grafana.app", resource, path=path, name=name, error=error)
 
 
 def test_nothing_recorded_is_success() -> None:
@@ -181,7 +181,8 @@ def test_a_status_has_the_step_and_then_the_result() -> None:
     """The message of a working job is its step, and the message of a finished job is its result."""
     progress = JobProgress(message="replicating changes", total=2)
     progress.record(file_result())
-    working, finished = progress.status(started=5), progress.status(started=5, finished=9)
+    working = progress.status(started=5)
+    finished = progress.status(started=5, finished=9)
     assert working.state is State.WORKING
     assert working.message == "replicating changes"
     assert working.progress == 50.0

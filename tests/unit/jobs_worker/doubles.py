@@ -289,7 +289,7 @@ async def run_preview(
     checkout: MemoryCheckout, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True
 ) -> Preview:
     """Run the preview of a sync of all files."""
-    job = SyncJob("default", REPOSITORY, "The team", target, enabled=True)
+    job = SyncJob("default", REPOSITORY, title="The team", target=target, enabled=True)
     with FileSpool() as spool:
         return await preview(job, checkout, store, SyncTools(spool, AdmissionSettings()), with_items=with_items)
 
@@ -306,7 +306,7 @@ async def run_sync(
 ) -> JobProgress:
     """Run a sync of the difference from the stored commit ``since``, or of all files if ``since`` is empty."""
     checkout = files if isinstance(files, MemoryCheckout) else MemoryCheckout(files)
-    job = SyncJob("default", REPOSITORY, title, target, enabled)
+    job = SyncJob("default", REPOSITORY, title=title, target=target, enabled=enabled)
     with FileSpool() as spool:
         difference = await checkout.difference_since(since, store.quarantine.keys()) if since else None
         return await sync(job, checkout, store, messages or Messages(), SyncTools(spool, AdmissionSettings()), difference)

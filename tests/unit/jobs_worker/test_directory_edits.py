@@ -112,30 +112,17 @@ async def test_a_file_keeps_its_permissions(root: Path, change: Change) -> None:
 @pytest.mark.parametrize(
     ("edit", "error"),
     [
-        (edit_of("a.json", b"x", before="other"), Conflict),
-        (deletion("a.json", before="other"), Conflict),
-        (edit_of("none.json", b"x", before="1"), Conflict),
-        (deletion("none/none.json", before="1"), Conflict),
-        (new_file("a.json", b"x"), AlreadyExists),
-        (new_file("a.json/b.json", b"x"), BadRequest),
-        (new_file("d", b"x"), BadRequest),
-        (edit_of("d", b"x", before="1"), BadRequest),
-        (new_file("link.json", b"x"), BadRequest),
-        (new_file("link/new.json", b"x"), BadRequest),
-        (new_file("pipe", b"x"), BadRequest),
-    ],
-    ids=[
-        "changed file",
-        "deletion of a changed file",
-        "missing file",
-        "missing directory",
-        "new file at a file",
-        "new file below a file",
-        "new file at a directory",
-        "change of a directory",
-        "new file at a link",
-        "new file below a link",
-        "new file at a pipe",
+        pytest.param(edit_of("a.json", b"x", before="other"), Conflict, id="changed file"),
+        pytest.param(deletion("a.json", before="other"), Conflict, id="deletion of a changed file"),
+        pytest.param(edit_of("none.json", b"x", before="1"), Conflict, id="missing file"),
+        pytest.param(deletion("none/none.json", before="1"), Conflict, id="missing directory"),
+        pytest.param(new_file("a.json", b"x"), AlreadyExists, id="new file at a file"),
+        pytest.param(new_file("a.json/b.json", b"x"), BadRequest, id="new file below a file"),
+        pytest.param(new_file("d", b"x"), BadRequest, id="new file at a directory"),
+        pytest.param(edit_of("d", b"x", before="1"), BadRequest, id="change of a directory"),
+        pytest.param(new_file("link.json", b"x"), BadRequest, id="new file at a link"),
+        pytest.param(new_file("link/new.json", b"x"), BadRequest, id="new file below a link"),
+        pytest.param(new_file("pipe", b"x"), BadRequest, id="new file at a pipe"),
     ],
 )
 async def test_edits_that_cannot_be_applied_together_change_nothing(
@@ -232,7 +219,9 @@ async def test_a_missing_folder_is_reported(change: Change) -> None:
 
 async def test_a_cancelled_change_is_over_before_another_begins(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled change keeps the lock until its thread has ended, because a thread cannot be stopped."""
-    rename, has_begun, may_end = os.rename, asyncio.Event(), asyncio.Event()
+    rename = os.rename
+    has_begun = asyncio.Event()
+    may_end = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def slow(*arguments: Any, **options: Any) -> None:

@@ -12,7 +12,9 @@ from dashwright.jobs_worker.adapters import file_lock
 
 async def test_one_of_many_tasks_has_the_lock(tmp_path: Path) -> None:
     """One task holds the lock at a time, even if fewer threads than waiting tasks exist, and if holders delete the file."""
-    lock, holders, maximum = tmp_path / "folder" / "x.lock", 0, 0
+    lock = tmp_path / "folder" / "x.lock"
+    holders = 0
+    maximum = 0
 
     async def hold(number: int) -> None:
         nonlocal holders, maximum

@@ -152,7 +152,8 @@ async def test_the_fault_of_a_document_is_repeated(body: bytes, reason: str, *, 
 
 async def test_a_refused_document_is_stored_when_its_name_is_free() -> None:
     """A document that is refused because of another object is stored as soon as the name is free, although the file has not changed."""
-    store, files = Store(), {"x.yaml": join_documents(resource_text("a"), resource_text("unrelated", "New"))}
+    store = Store()
+    files = {"x.yaml": join_documents(resource_text("a"), resource_text("unrelated", "New"))}
     store.store_unrelated("unrelated")
     await sync_revision(store, 0, files, {}, incremental=True)
     del store.objects[dashboard_key("unrelated")]
@@ -163,7 +164,8 @@ async def test_a_refused_document_is_stored_when_its_name_is_free() -> None:
 async def test_a_copy_of_a_file_of_several_documents_is_a_warning() -> None:
     """A copy of a file is a warning. It replaces the original when the original is deleted."""
     body = join_documents(resource_text("a"), resource_text("b"))
-    store, both_files = Store(), {"1/x.yaml": body, "2/x.yaml": body}
+    store = Store()
+    both_files = {"1/x.yaml": body, "2/x.yaml": body}
     progress = await run_sync(Revision(0, both_files, {}), store)
     assert progress.errors == []
     assert store.quarantine["2/x.yaml"].is_copy is True
@@ -174,7 +176,8 @@ async def test_a_copy_of_a_file_of_several_documents_is_a_warning() -> None:
 
 async def test_a_file_that_lost_all_of_its_documents_is_an_error() -> None:
     """A file that lost all of its documents keeps its objects, because it may have been truncated by mistake."""
-    store, files = Store(), {"x.yaml": join_documents(resource_text("a"), resource_text("b"))}
+    store = Store()
+    files = {"x.yaml": join_documents(resource_text("a"), resource_text("b"))}
     await sync_revision(store, 0, files, {}, incremental=True)
     state, errors = await sync_revision(store, 1, {"x.yaml": join_documents(SERVICE, SERVICE)}, files, incremental=True)
     assert state is State.ERROR

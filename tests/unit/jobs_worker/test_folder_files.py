@@ -280,7 +280,8 @@ async def test_an_unrelated_folder_is_not_taken_over(annotations: Mapping[str, s
 
     It gets the name of its file as soon as the name is free.
     """
-    store, files = Store(), {"a/_folder.json": folder_file("fa"), "a/1.json": dashboard_file("n1")}
+    store = Store()
+    files = {"a/_folder.json": folder_file("fa"), "a/1.json": dashboard_file("n1")}
     unrelated = store.store_unrelated("fa", annotations, folder=True)
     progress = await run_history(store, [files], incremental=incremental)
     assert store.objects[folder_key("fa")] is unrelated
@@ -340,12 +341,14 @@ _FOLDER_PATHS = st.sampled_from([f"{directory}_folder.json" for directory in (""
 
 @pytest.mark.exhaustive
 @given(
+    # One of three files is broken.
     revisions.histories(st.one_of(revisions.VALID_DASHBOARDS, revisions.VALID_DASHBOARDS, revisions.BROKEN_FILES), with_odd_names=False),
     st.data(),
 )
 @settings(max_examples=150, deadline=None)
 async def test_incremental_and_full_syncs_store_the_same_folders(history: list[Files], data: st.DataObject) -> None:
     """For any valid, invalid and conflicting files, incremental and full syncs store the same objects and the same quarantine."""
+    # One of three folder files is invalid.
     files_of_folders = st.dictionaries(_FOLDER_PATHS, st.one_of(FOLDER_FILES, FOLDER_FILES, st.just(b"{")), max_size=4)
     complete_files = [{**files, **_without_conflicts(data.draw(files_of_folders), files)} for files in history]
     store, full = Store(), Store()

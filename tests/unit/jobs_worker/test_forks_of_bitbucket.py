@@ -14,7 +14,8 @@ def payload(fork: Any) -> dict[str, Any]:
     def side(repository: Any, branch: str) -> dict[str, Any]:
         return {"repository": repository, "branch": {"name": branch}, "commit": {"hash": "0123456789ab"}}
 
-    own_repository, page = {"full_name": "team/boards"}, {"html": {"href": "https://bitbucket.org/team/boards/pull-requests/7"}}
+    own_repository = {"full_name": "team/boards"}
+    page = {"html": {"href": "https://bitbucket.org/team/boards/pull-requests/7"}}
     return {
         "id": 7,
         "title": "T",

@@ -71,6 +71,7 @@ async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Fil
 
 
 @given(
+    # Two of ten files have no valid dashboard.
     revisions.histories(
         st.one_of(*[revisions.VALID_DASHBOARDS] * 8, revisions.BROKEN_FILES, revisions.FILES_WITHOUT_DASHBOARD), with_odd_names=True
     ),
@@ -89,7 +90,8 @@ async def test_incremental_and_full_syncs_are_equal(history: list[Files], target
         assert full.commit == str(index)
         assert sorted(progress.errors) == sorted(expected.errors)
         if not full.quarantine:
-            fresh, tree = Store(), Revision(index, files, before)
+            fresh = Store()
+            tree = Revision(index, files, before)
             await run_sync(tree, fresh, target=target)
             assert await state_by_path(store, tree) == await state_by_path(fresh, tree)
 
@@ -119,7 +121,8 @@ async def test_a_commit_without_a_difference_counts_as_stored() -> None:
 
 async def test_the_name_of_an_unchanged_file_is_refused_in_another_one() -> None:
     """A new file cannot take the name of an unchanged file, although the unchanged file is not in the difference."""
-    store, before = Store(), {"a.json": dashboard_file("a", "Old")}
+    store = Store()
+    before = {"a.json": dashboard_file("a", "Old")}
     await run_sync(Revision(1, before, {}), store)
     progress = await run_sync(Revision(2, {**before, "b.json": dashboard_file("a", "New")}, before), store, since=store.commit)
     assert progress.errors == ["duplicate resource name: a, b.json and a.json (file: b.json, name: a, action: create)"]

@@ -12,8 +12,13 @@ GIB = 1 << 30
 
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [(f"{GIB}\n", GIB // 2), (f"{16 * GIB}\n", 2 * GIB), ("max\n", 2 * GIB), ("9223372036854771712\n", 2 * GIB), (None, 2 * GIB)],
-    ids=["1 GiB", "16 GiB", "no limit", "no limit in cgroup v1", "no file"],
+    [
+        pytest.param(f"{GIB}\n", GIB // 2, id="1 GiB"),
+        pytest.param(f"{16 * GIB}\n", 2 * GIB, id="16 GiB"),
+        pytest.param("max\n", 2 * GIB, id="no limit"),
+        pytest.param("9223372036854771712\n", 2 * GIB, id="no limit in cgroup v1"),
+        pytest.param(None, 2 * GIB, id="no file"),
+    ],
 )
 def test_git_may_use_half_of_the_container(tmp_path: Path, content: str | None, expected: int) -> None:
     """A git program may use half of the container's memory, and 2 GiB in a larger container or without a limit."""

@@ -218,7 +218,8 @@ def test_panels_without_an_id_are_matched_by_title() -> None:
 
 def test_dashboards_with_elements_are_compared() -> None:
     """The changes of dashboards with elements have the same words, and the place names the row."""
-    before, after = elements(a=element(1), b=element(2)), elements(a=element(1, "down"), b=element(2), c=element(3))
+    before = elements(a=element(1), b=element(2))
+    after = elements(a=element(1, "down"), b=element(2), c=element(3))
     differences = compare(before, after)
     assert [(change.id, change.action) for change in differences.panels] == [("1", PanelAction.CHANGED), ("3", PanelAction.ADDED)]
     assert differences.panels[0].details == [Detail("query A", "up", "down")]

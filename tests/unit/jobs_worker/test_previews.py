@@ -65,7 +65,8 @@ async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], tar
     """A sync creates, changes, deletes and rejects what its preview listed, and each diff leads from the old object to the new one."""
     store = Store()
     for index, (before, files) in enumerate(pairwise([{}, *history])):
-        old_objects, applied_count = dict(store.objects), len(store.applied)
+        old_objects = dict(store.objects)
+        applied_count = len(store.applied)
         plan = await run_preview(Revision(index, files, before), store, target=target)
         # The preview writes nothing.
         assert store.objects == old_objects
@@ -171,7 +172,8 @@ async def test_long_lists_are_not_compared() -> None:
     """Long lists are not compared item by item: if all items differed, comparing would take minutes that cannot be interrupted."""
     store = Store()
     length = json_patch.MAX_COMPARED_ITEMS
-    old_panel, new_panel = {"tags": list(range(length))}, {"tags": list(range(1, length + 1))}
+    old_panel = {"tags": list(range(length))}
+    new_panel = {"tags": list(range(1, length + 1))}
     old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": [panel]}) for panel in (old_panel, new_panel))
     await run_sync(MemoryCheckout({"n.json": old}), store)
     (plan,) = (await run_preview(MemoryCheckout({"n.json": new}), store)).items

@@ -15,12 +15,11 @@ USER_AND_PASSWORD = "anna:a-password"
 @pytest.mark.parametrize(
     ("token", "secret"),
     [
-        ("a-token", "a-token"),
-        (USER_AND_PASSWORD, USER_AND_PASSWORD),
-        (USER_AND_PASSWORD, "a-password"),
-        (USER_AND_PASSWORD, base64.b64encode(USER_AND_PASSWORD.encode()).decode()),
+        pytest.param("a-token", "a-token", id="token"),
+        pytest.param(USER_AND_PASSWORD, USER_AND_PASSWORD, id="user and password"),
+        pytest.param(USER_AND_PASSWORD, "a-password", id="password"),
+        pytest.param(USER_AND_PASSWORD, base64.b64encode(USER_AND_PASSWORD.encode()).decode(), id="header"),
     ],
-    ids=["token", "user and password", "password", "header"],
 )
 def test_an_echoed_secret_is_removed(token: str, secret: str) -> None:
     """A secret is removed whether it is echoed completely, in part, as a header, or with invisible characters in it."""

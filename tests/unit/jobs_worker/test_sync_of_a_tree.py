@@ -23,7 +23,8 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
     store = Store()
     await run_sync({"team/prod/cpu.json": dashboard_file("cpu", "CPU")}, store)
     dashboard = store.dashboards()["team/prod/cpu.json"]
-    prod, team = folder_name(REPOSITORY, "team/prod"), folder_name(REPOSITORY, "team")
+    prod = folder_name(REPOSITORY, "team/prod")
+    team = folder_name(REPOSITORY, "team")
     assert dashboard.key == dashboard_key("cpu")
     assert dashboard.extract.title == "CPU"
     assert dashboard.folder == prod
@@ -88,7 +89,8 @@ async def test_all_changes_are_one_call() -> None:
 
 async def test_a_sync_without_changes_reads_and_writes_nothing() -> None:
     """A second sync of unchanged files compares checksums only."""
-    store, files = Store(), {"a/x.json": dashboard_file("x"), "README.md": b"#"}
+    store = Store()
+    files = {"a/x.json": dashboard_file("x"), "README.md": b"#"}
     await run_sync(files, store, target=SyncTarget.FOLDER)
     tree = MemoryCheckout(files)
     progress = await run_sync(tree, store, target=SyncTarget.FOLDER)
@@ -160,7 +162,8 @@ async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
 
 async def test_a_file_changed_during_the_sync_has_its_checksum() -> None:
     """Checksum and content come from the same reading, so the next sync finds nothing to do."""
-    store, tree = Store(), MemoryCheckout({"x.json": dashboard_file("x")})
+    store = Store()
+    tree = MemoryCheckout({"x.json": dashboard_file("x")})
     # The entries are listed before the file is changed.
     entries = await tree.entries()
     tree.files["x.json"] = dashboard_file("x", "Newer")
@@ -203,7 +206,8 @@ async def test_two_files_may_swap_their_names() -> None:
 
 async def test_first_of_two_new_files_gets_the_name() -> None:
     """The first of two new files with one name is stored. The second file is an error that names both, in each sync."""
-    store, files = Store(), {"b.json": dashboard_file("dash", "B"), "a.json": dashboard_file("dash", "A")}
+    store = Store()
+    files = {"b.json": dashboard_file("dash", "B"), "a.json": dashboard_file("dash", "A")}
     # The first sync and the next one.
     for _ in range(2):
         progress = await run_sync(files, store)
@@ -316,7 +320,8 @@ async def test_a_foreign_root_folder_stops_the_sync() -> None:
 
 async def test_failed_write_counts_nothing() -> None:
     """If the transaction fails, no counter includes its writes."""
-    store, messages = Store(failure=Unavailable("database is away")), Messages()
+    store = Store(failure=Unavailable("database is away"))
+    messages = Messages()
     with pytest.raises(Unavailable):
         await run_sync({"x.json": dashboard_file("x")}, store, messages=messages)
     assert store.objects == {}

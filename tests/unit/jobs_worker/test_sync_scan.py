@@ -166,7 +166,7 @@ def test_a_submodule_is_left_out_with_a_warning() -> None:
     submodule = Entry("vendor", fault="a submodule", is_submodule=True)
     scan = scan_entries([submodule], [], FOLDERS)
     assert scan.faults == []
-    assert scan.ignored == [IgnoredFile("vendor", "a submodule")]
+    assert scan.ignored == [IgnoredFile("vendor", remark="a submodule")]
     scan = scan_entries([submodule], [stored_dashboard("vendor/a.json")], FOLDERS)
     assert [fault.path for fault in scan.faults] == ["vendor"]
     assert scan.ignored == []

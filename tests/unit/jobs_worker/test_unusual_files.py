@@ -189,7 +189,13 @@ def check_texts(texts: list[str], patterns: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b'{"apiVersion": "x.grafana.app/v1", "kind": "X"}', b"// nothing\n{}"], ids=["empty", "list", "kind", "comments"]
+    "body",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"[]", id="list"),
+        pytest.param(b'{"apiVersion": "x.grafana.app/v1", "kind": "X"}', id="kind"),
+        pytest.param(b"// nothing\n{}", id="comments"),
+    ],
 )
 async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
     """A file without its former dashboard is an error that keeps the stored object. A deleted file deletes the object."""

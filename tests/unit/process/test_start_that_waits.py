@@ -54,7 +54,9 @@ async def test_a_signal_between_two_attempts_ends_the_start() -> None:
 
 async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
     """An attempt that hangs is cancelled, and ends before the start ends."""
-    has_begun, has_ended, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    has_begun = asyncio.Event()
+    has_ended = asyncio.Event()
+    stopped = asyncio.Event()
 
     async def hang() -> None:
         has_begun.set()

@@ -197,7 +197,7 @@ def test_each_change_is_received_once_and_in_order() -> None:
 @pytest.mark.parametrize("read_method", ["version", "snapshot"])
 def test_one_lock_for_all_namespaces_is_correct(read_method: ReadMethod) -> None:
     """With one lock for all namespaces, no order of steps breaks an invariant, for both methods of reading."""
-    assert explore(Feed("table", read_method)).violation is None
+    assert explore(Feed(lock_scope="table", read_method=read_method)).violation is None
 
 
 @pytest.mark.exhaustive

@@ -104,7 +104,7 @@ class Jobs:
         for item in ended:
             job = state.jobs[item.job]
             if "check the lease" not in self.rules or (job.state, job.owner) == ("working", item.owner):
-                state = state._with_job(item.job, Job("success", None, job.results + 1))
+                state = state._with_job(item.job, Job("success", owner=None, results=job.results + 1))
         # The worker searches after the end of a job, as after a wake-up.
         return replace(state, is_woken=True)
 

@@ -149,7 +149,8 @@ def test_a_saved_panel_has_defaults(write_document: WriteDocument, capsys: pytes
     dashboard = write_document({"time": {"from": "now-30s", "to": "now"}, "panels": [saved]})
     assert evaluate(dashboard, frames=recorded, now=NOW, output_format="json") == 0
     output = capsys.readouterr().out
-    assert json.loads(output)["results"]["B"]["frames"][0]["data"]["values"] == [[30000, 40000, 50000, 60000], [3, 3, 3, 3]]
+    (resampled,) = json.loads(output)["results"]["B"]["frames"]
+    assert resampled["data"]["values"] == [[30000, 40000, 50000, 60000], [3, 3, 3, 3]]
     assert '"labels":{"__name__":"v"}' in output
     assert evaluate(dashboard, frames=recorded, now=NOW, start="now-10s", output_format="json") == 0
     assert values_of(capsys.readouterr().out) == [3, 3]

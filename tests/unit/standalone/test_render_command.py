@@ -86,14 +86,17 @@ def test_every_form_of_file_is_drawn(write_file: WriteFile, tmp_path: Path, docu
 @pytest.mark.parametrize(("name", "start"), [("x.png", b"\x89PNG"), ("x.svg", b"<svg")])
 def test_the_extension_selects_the_format(write_file: WriteFile, tmp_path: Path, name: str, start: bytes) -> None:
     """The picture has the format of the extension of the output file, also for a single panel."""
-    file, data = write_file("d.json", DASHBOARD), write_file("r.json", results(1, 2))
+    file = write_file("d.json", DASHBOARD)
+    data = write_file("r.json", results(1, 2))
     assert run_command(file, "-o", str(tmp_path / name), "--data", data, "--panel", "2") == 0
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
 def test_relative_times_end_with_the_data(write_file: WriteFile, tmp_path: Path) -> None:
     """Relative times end with the data, unless ``--now`` gives another end."""
-    output, file, data = tmp_path / "x.svg", write_file("d.json", DASHBOARD), write_file("r.json", results(1, 2))
+    output = tmp_path / "x.svg"
+    file = write_file("d.json", DASHBOARD)
+    data = write_file("r.json", results(1, 2))
     assert run_command(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now") == 0
     assert "1969-12-31 22:00 to 1970-01-01 00:00 UTC" in output.read_text()
     assert run_command(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now", "--now", "2026-01-01T03:00") == 0
@@ -150,7 +153,8 @@ def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is drawn again when its time or size changes. A file without a dashboard does not end the command."""
-    file, output = write_file("d.json", DASHBOARD), tmp_path / "x.json"
+    file = write_file("d.json", DASHBOARD)
+    output = tmp_path / "x.json"
     #: The ids of the panels in the picture at each pause.
     drawn_panels: list[list[int]] = []
     # No change, a file without a dashboard, and another dashboard.

@@ -34,8 +34,10 @@ def test_version_1_has_no_null(source: str) -> None:
     row = {"id": 2, "type": "row", "title": "R", "panels": [_panel({"color": "green", "value": None}, id=3)]}
     spec = _dashboard(_panel({"color": "green", "value": None}), row)
     before = copy.deepcopy(spec)
-    panel, row = convert(spec, source, "v1", EMPTY_CONTEXT)["panels"]
-    assert _first_step(panel) == _first_step(row["panels"][0]) == {"color": "green"}
+    converted_panel, converted_row = convert(spec, source, "v1", EMPTY_CONTEXT)["panels"]
+    (panel_in_row,) = converted_row["panels"]
+    assert _first_step(converted_panel) == {"color": "green"}
+    assert _first_step(panel_in_row) == {"color": "green"}
     assert spec == before
 
 
@@ -60,7 +62,15 @@ def test_other_nulls_are_removed_from_the_same_panel(options: _Json, saved_optio
     assert _first_step(converted) == {"color": "green"}
 
 
-@pytest.mark.parametrize("panels", [None, "text", [], [None, "text"]], ids=["missing", "text", "empty", "no objects"])
+@pytest.mark.parametrize(
+    "panels",
+    [
+        pytest.param(None, id="missing"),
+        pytest.param("text", id="text"),
+        pytest.param([], id="empty"),
+        pytest.param([None, "text"], id="no objects"),
+    ],
+)
 def test_unexpected_panels_are_kept(panels: object) -> None:
     """A conversion keeps unexpected values of ``panels``, because the merge of a client's changes may produce any value."""
     spec = {"title": "D", "panels": panels}

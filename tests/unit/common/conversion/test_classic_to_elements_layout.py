@@ -86,27 +86,36 @@ def test_row_panels_take_part_in_unique_ids() -> None:
 @pytest.mark.parametrize(
     ("panels", "expected"),
     [
-        ([_row_panel(4, title="A"), _panel(1, 5), _panel(2, 9)], [("A", [("panel-1", 0), ("panel-2", 4)])]),
-        ([_row_panel(4, _panel(1, 5), title="A"), _panel(2, 9)], [("A", [("panel-1", 0), ("panel-2", 4)])]),
-        ([_row_panel(0, title="A"), _row_panel(1, title="B"), _panel(1, 2)], [("A", []), ("B", [("panel-1", 0)])]),
-        ([_row_panel(4, title="A"), _panel(1)], [("A", [("panel-1", 0)])]),
-        ([_row_panel(None, title="A"), _panel(1, 5)], [("A", [("panel-1", 4)])]),
-        ([_row_panel(4, title="A"), _row_panel(None, title="B"), _panel(1, 9)], [("A", []), ("B", [("panel-1", 4)])]),
-        ([_panel(1, 3), _panel(2, 7), _row_panel(9, title="A")], [("", [("panel-1", 0), ("panel-2", 7)]), ("A", [])]),
-        (
+        pytest.param(
+            [_row_panel(4, title="A"), _panel(1, 5), _panel(2, 9)],
+            [("A", [("panel-1", 0), ("panel-2", 4)])],
+            id="panels after the row panel",
+        ),
+        pytest.param(
+            [_row_panel(4, _panel(1, 5), title="A"), _panel(2, 9)],
+            [("A", [("panel-1", 0), ("panel-2", 4)])],
+            id="panels in and after the row panel",
+        ),
+        pytest.param(
+            [_row_panel(0, title="A"), _row_panel(1, title="B"), _panel(1, 2)], [("A", []), ("B", [("panel-1", 0)])], id="an empty row"
+        ),
+        pytest.param([_row_panel(4, title="A"), _panel(1)], [("A", [("panel-1", 0)])], id="a panel without position"),
+        pytest.param([_row_panel(None, title="A"), _panel(1, 5)], [("A", [("panel-1", 4)])], id="a row panel without position"),
+        pytest.param(
+            [_row_panel(4, title="A"), _row_panel(None, title="B"), _panel(1, 9)],
+            [("A", []), ("B", [("panel-1", 4)])],
+            id="a second row panel without position",
+        ),
+        pytest.param(
+            [_panel(1, 3), _panel(2, 7), _row_panel(9, title="A")],
+            [("", [("panel-1", 0), ("panel-2", 7)]), ("A", [])],
+            id="panels before the row panel",
+        ),
+        pytest.param(
             [_row_panel(0, _panel(1, 1), _row_panel(2, _panel(2, 3), title="B"), title="A"), _panel(3, 5), _row_panel(9, title="C")],
             [("A", [("panel-1", 0), ("panel-3", 4)]), ("B", [("panel-2", 0)]), ("C", [])],
+            id="a row panel in a row panel",
         ),
-    ],
-    ids=[
-        "panels after the row panel",
-        "panels in and after the row panel",
-        "an empty row",
-        "a panel without position",
-        "a row panel without position",
-        "a second row panel without position",
-        "panels before the row panel",
-        "a row panel in a row panel",
     ],
 )
 def test_rows_have_grids_of_their_own(panels: list[Any], expected: list[Any]) -> None:

@@ -10,7 +10,9 @@ from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT, ConversionContext, DataSourceIndex, KnownDataSource
 
 CONTEXT = ConversionContext(
-    DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
+    DataSourceIndex(
+        [KnownDataSource(uid="p1", type="prometheus", name="Metrics", is_default=True), KnownDataSource(uid="l1", type="loki", name="Logs")]
+    )
 )
 # The expected value of a case whose converted value is equal to the classic value.
 UNCHANGED = object()

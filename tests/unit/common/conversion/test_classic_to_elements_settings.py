@@ -110,7 +110,7 @@ def test_links_are_complete() -> None:
 
 @pytest.mark.parametrize("wrapped", [None, 1, "title", ["title"]])
 def test_a_broken_wrapper_is_refused(wrapped: Any) -> None:
-    """A member 'dashboard' that is not an object is an error, since it hides the dashboard."""
+    """A member ``dashboard`` that is not an object is an error, because the content of an export is expected in this member."""
     with pytest.raises(ConversionFailed, match="'dashboard' is not an object"):
         classic_to_elements({"title": "Ovens", "dashboard": wrapped}, EMPTY_CONTEXT)
 

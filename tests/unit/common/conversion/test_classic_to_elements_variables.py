@@ -8,7 +8,9 @@ from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import ConversionContext, DataSourceIndex, KnownDataSource
 
 CONTEXT = ConversionContext(
-    DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
+    DataSourceIndex(
+        [KnownDataSource(uid="p1", type="prometheus", name="Metrics", is_default=True), KnownDataSource(uid="l1", type="loki", name="Logs")]
+    )
 )
 # The expected value of a member that the converted dashboard does not have.
 ABSENT = object()

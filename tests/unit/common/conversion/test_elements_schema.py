@@ -154,13 +154,16 @@ def test_a_dashboard_of_another_version_has_faults(version: str, other: str) -> 
 
 # Paths to parts of the full dashboard.
 PANEL_PATH = "elements/panel/spec"
-QUERIES, FIELDS = f"{PANEL_PATH}/data/spec/queries", f"{PANEL_PATH}/vizConfig/spec/fieldConfig"
+QUERIES = f"{PANEL_PATH}/data/spec/queries"
+FIELDS = f"{PANEL_PATH}/vizConfig/spec/fieldConfig"
 PANEL_FIELD = "spec.elements.panel.spec"
 ROW = "layout/spec/rows/0/spec"
 TABS = f"{ROW}/layout/spec/tabs"
 GRID_ITEM = f"{TABS}/1/spec/layout/spec/rows/0/spec/layout/spec/items/0/spec"
 
-INVALID, REQUIRED, UNSUPPORTED = "FieldValueInvalid", "FieldValueRequired", "FieldValueNotSupported"
+INVALID = "FieldValueInvalid"
+REQUIRED = "FieldValueRequired"
+UNSUPPORTED = "FieldValueNotSupported"
 
 
 @pytest.mark.parametrize(

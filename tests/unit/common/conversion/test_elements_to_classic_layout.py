@@ -72,7 +72,8 @@ def positions_of(panels: Sequence[Tree]) -> list[Any]:
     """
     positions: list[Any] = []
     for panel in panels:
-        title, line = panel.get("title"), panel.get("gridPos", {}).get("y")
+        title = panel.get("title")
+        line = panel.get("gridPos", {}).get("y")
         inner_panels = panel.get("panels")
         positions.append((title, line, positions_of(inner_panels)) if inner_panels else (title, line))
     return positions

@@ -15,7 +15,7 @@ from dashwright.common.conversion.migration.classic import migrate_fully
 from dashwright.common.conversion.migration.pipeline import schema_version
 from dashwright.common.conversion.migration.registry import LATEST
 
-_CONTEXT = ConversionContext(DataSourceIndex([KnownDataSource("main-uid", "prometheus", "main", is_default=True)]))
+_CONTEXT = ConversionContext(DataSourceIndex([KnownDataSource(uid="main-uid", type="prometheus", name="main", is_default=True)]))
 
 _FIELDS: Final = {
     "defaults": {
@@ -101,8 +101,10 @@ def _dashboards(draw: st.DrawFn) -> dict[str, Any]:
     """Return dashboards of any schema version, with junk in some places."""
     dashboard: dict[str, Any] = copy.deepcopy(_DASHBOARD)
     dashboard["schemaVersion"] = draw(st.integers(0, LATEST))
-    for panels in (dashboard["panels"], dashboard["panels"][1]["panels"], dashboard["rows"][1]["panels"]):
-        panels[0]["type"] = draw(st.sampled_from(_TYPES))
+    panel, row_panel, _ = dashboard["panels"]
+    _, row = dashboard["rows"]
+    for varied_panel in (panel, row_panel["panels"][0], row["panels"][0]):
+        varied_panel["type"] = draw(st.sampled_from(_TYPES))
     for _ in range(draw(st.integers(0, 8))):
         _change(draw, dashboard)
     return dashboard

@@ -14,8 +14,8 @@ _Json = dict[str, Any]
 _CONTEXT = ConversionContext(
     DataSourceIndex(
         [
-            KnownDataSource("main-uid", "prometheus", "Main", api_version="v1", is_default=True),
-            KnownDataSource("logs-uid", "loki", "Logs"),
+            KnownDataSource(uid="main-uid", type="prometheus", name="Main", api_version="v1", is_default=True),
+            KnownDataSource(uid="logs-uid", type="loki", name="Logs"),
         ]
     )
 )

@@ -226,7 +226,8 @@ def test_queries_get_free_names() -> None:
 
 def test_unchanged_parts_are_shared() -> None:
     """A result contains the unchanged parts of its input themselves, not copies."""
-    options, target = {"a": {"b": [1, 2]}}, {"refId": "A", "expr": "up"}
+    options = {"a": {"b": [1, 2]}}
+    target = {"refId": "A", "expr": "up"}
     dashboard = {"panels": [{"id": 1, "options": options, "targets": [target]}], "x-own": [1]}
     migrated = _migrate_to_latest(dashboard)
     assert migrated["panels"][0]["options"] is options

@@ -200,7 +200,9 @@ def test_the_group_of_a_query_is_the_type_of_its_data_source(source: Tree, group
     The uid of the data source becomes its name.
     """
     spec = panel([{"spec": {"query": {"kind": "loki", "spec": {}}, "datasource": source}}])
-    query = convert_spec(spec, "v2alpha1", "v2beta1")["elements"]["e"]["spec"]["data"]["spec"]["queries"][0]["spec"]["query"]
+    converted = convert_spec(spec, "v2alpha1", "v2beta1")
+    (panel_query,) = converted["elements"]["e"]["spec"]["data"]["spec"]["queries"]
+    query = panel_query["spec"]["query"]
     assert query["group"] == group
     assert query["datasource"] == new_source
 
@@ -238,7 +240,8 @@ def test_what_v2alpha1_does_not_have_is_left_out() -> None:
     older = convert_spec(spec, "v2beta1", "v2alpha1")
     assert older["elements"]["e"]["spec"]["data"]["spec"]["queryOptions"] == {"interval": "1m"}
     assert older["annotations"][0]["spec"] == {"name": "N"}
-    row = older["layout"]["spec"]["tabs"][0]["spec"]["layout"]["spec"]["rows"][0]
+    (older_tab,) = older["layout"]["spec"]["tabs"]
+    (row,) = older_tab["spec"]["layout"]["spec"]["rows"]
     assert row == {"kind": "RowsLayoutRow", "spec": {"title": "R", "layout": {"kind": "GridLayout"}}}
 
 
