@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from dashwright.common.chore import Chore
 from dashwright.common.errors import Unavailable
 
@@ -23,17 +25,17 @@ def recording_work(
     return work, reached
 
 
-async def test_a_chore_continues_after_a_failure() -> None:
-    """An unexpected error, or an unreachable database, ends a round and not the chore."""
-    for error in (RuntimeError("broken"), Unavailable("away")):
-        rounds: list[str] = []
-        work, reached = recording_work(rounds, "fails", max_rounds=3, error=error)
-        chore = Chore("fails", work, seconds=0.001)
-        chore.start()
-        async with asyncio.timeout(10):
-            await reached.wait()
-        await chore.stop()
-        assert rounds.count("fails") >= 3
+@pytest.mark.parametrize("error", [RuntimeError("broken"), Unavailable("away")], ids=["unexpected error", "unreachable database"])
+async def test_a_chore_continues_after_a_failure(error: Exception) -> None:
+    """An error in a round ends the round and not the chore."""
+    rounds: list[str] = []
+    work, reached = recording_work(rounds, "fails", max_rounds=3, error=error)
+    chore = Chore("fails", work, seconds=0.001)
+    chore.start()
+    async with asyncio.timeout(10):
+        await reached.wait()
+    await chore.stop()
+    assert rounds.count("fails") >= 3
 
 
 async def test_a_final_round_follows_the_running_round() -> None:

@@ -38,18 +38,38 @@ def causes(url: str, **block: Any) -> list[tuple[str, str]]:
         ("git@[::1]:x", GitAddress("ssh", "::1", 22, "git", "x", True)),
         ("https://Host.example/x", GitAddress("https", "host.example", 443, "", "x")),
         ("http://host.example:8080/x", GitAddress("http", "host.example", 8080, "", "x")),
-        *((url, None) for url in ("ssh://host.example/x", "ssh://-o@host.example/x", "ssh://git:password@host.example/x")),
-        *((url, None) for url in ("ssh://git@host.example:0/x", "ssh://git@host.example:x/x", "ssh://git@-oProxyCommand=id/x")),
-        *((url, None) for url in ("-oProxyCommand@host:x", "git@-oProxyCommand=id:x", "git@ho st:x", "git@host/x", "git://host/x")),
-        *((url, None) for url in ("file:///x", "ext::sh -c id", "git@host:x\ny", "ssh://git@host/x\ny", "/srv/x", "")),
     ],
 )
-def test_valid_addresses_have_parts(url: str, expected: GitAddress | None) -> None:
-    """An address is split into scheme, host, port, user and path. The last part is true in the form ``user@host:path``.
-
-    An address that a program could take for an option or for another transport is invalid.
-    """
+def test_valid_addresses_have_parts(url: str, expected: GitAddress) -> None:
+    """An address is split into scheme, host, port, user and path. The last part is true in the form ``user@host:path``."""
     assert parse_git_address(url) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ssh://host.example/x",
+        "ssh://-o@host.example/x",
+        "ssh://git:password@host.example/x",
+        "ssh://git@host.example:0/x",
+        "ssh://git@host.example:x/x",
+        "ssh://git@-oProxyCommand=id/x",
+        "-oProxyCommand@host:x",
+        "git@-oProxyCommand=id:x",
+        "git@ho st:x",
+        "git@host/x",
+        "git://host/x",
+        "file:///x",
+        "ext::sh -c id",
+        "git@host:x\ny",
+        "ssh://git@host/x\ny",
+        "/srv/x",
+        "",
+    ],
+)
+def test_invalid_addresses_have_no_parts(url: str) -> None:
+    """An address is invalid if it is incomplete, or if a program could take it for an option or for another transport."""
+    assert parse_git_address(url) is None
 
 
 def test_an_ssh_address_is_admitted() -> None:

@@ -29,9 +29,12 @@ from dashwright.common.jobs.selection import ALL_FILES, Pattern, Selection
     ],
 )
 def test_patterns_work_as_in_a_gitignore(pattern: str, matching: list[str], not_matching: list[str]) -> None:
+    """A pattern matches the paths that it would match in a ``.gitignore``."""
     parsed = Pattern.parse(pattern)
-    assert [path for path in matching if not parsed.matches(path)] == []
-    assert [path for path in not_matching if parsed.matches(path)] == []
+    for path in matching:
+        assert parsed.matches(path), path
+    for path in not_matching:
+        assert not parsed.matches(path), path
 
 
 @pytest.mark.parametrize(

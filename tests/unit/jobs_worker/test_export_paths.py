@@ -73,6 +73,7 @@ def test_no_two_objects_share_a_path(folder_data: list[tuple[str, int]], dashboa
     ],
 )
 def test_a_slug_is_the_readable_part_of_a_title(title: str, expected: str) -> None:
+    """A slug has the letters and digits of a title in lower case, joined by hyphens, and at most 120 bytes."""
     assert slug(title) == expected
 
 
@@ -95,6 +96,7 @@ def test_a_dashboard_without_a_slug_has_a_file_named_by_its_name() -> None:
 
 
 def test_paths_of_other_files_are_not_used() -> None:
+    """An object for which no path is free is not exported."""
     with pytest.raises(BadRequest, match="other files are at its path"):
         choose_path(dashboard("a", "A"), "", set(), lambda _: False, fault_of_path)
 

@@ -79,6 +79,7 @@ def messages_of(spec: dict[str, Any], rule: str) -> list[str]:
 
 @pytest.mark.parametrize("spec", [dashboard(panel(query())), dashboard_with_elements(), {}, {"panels": 1, "templating": []}])
 def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> None:
+    """A correct dashboard has no findings, and neither has a spec without panels, except that it can be edited by default."""
     assert [issue for issue in lint(spec) if issue.rule != "uneditable-dashboard"] == []
 
 
@@ -163,6 +164,7 @@ def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> 
     ],
 )
 def test_a_rule_reports_each_violation(rule: str, spec: dict[str, Any], message_part: str) -> None:
+    """The rule has a finding for the spec, whose message contains the expected part."""
     assert any(message_part in message for message in messages_of(spec, rule))
 
 
@@ -205,6 +207,7 @@ def test_a_rule_reports_each_violation(rule: str, spec: dict[str, Any], message_
     ],
 )
 def test_valid_dashboards_are_accepted(rule: str, spec: dict[str, Any]) -> None:
+    """A spec that resembles a violation of the rule, and is valid, has no finding."""
     assert messages_of(spec, rule) == []
 
 
@@ -216,6 +219,7 @@ def test_every_rule_has_a_case_in_which_it_finds_something() -> None:
 
 
 def test_the_type_of_a_query_is_that_of_the_variable_that_chooses_its_data_source() -> None:
+    """A query whose data source is a variable is linted as PromQL, because the variable chooses a data source of Prometheus."""
     assert messages_of(dashboard(panel(query("up", datasource="$datasource"))), "target-job-rule")
 
 

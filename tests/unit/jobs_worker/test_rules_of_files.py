@@ -70,6 +70,10 @@ def test_markdown_files_can_be_read_and_not_written(path: str, is_read: bool) ->
     ],
 )
 def test_forbidden_refs_are_refused(repository: RepositorySpec, ref: str, error: type[DashwrightError], reason: str) -> None:
+    """A write to the synced branch needs the workflow ``write``, and a write to another branch the workflow ``branch``.
+
+    A commit, and a ref of a local directory, cannot be written.
+    """
     with pytest.raises(error, match=reason):
         check_write(repository, ref)
 
