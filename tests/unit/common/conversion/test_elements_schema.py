@@ -146,7 +146,7 @@ def test_only_the_title_is_required(version: str) -> None:
     assert faults({}, version) == [("spec.title", "FieldValueRequired")]
 
 
-@pytest.mark.parametrize(("version", "other"), permutations(VERSIONS, 2))
+@pytest.mark.parametrize(("version", "other"), list(permutations(VERSIONS, 2)))
 def test_a_dashboard_of_another_version_has_faults(version: str, other: str) -> None:
     """A dashboard of another version has faults, because its queries, visualizations or transformations have another form."""
     assert faults(FULL_DASHBOARD_BY_VERSION[other], version)
