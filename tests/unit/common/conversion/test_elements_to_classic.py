@@ -237,7 +237,7 @@ SCALARS = st.none() | st.booleans() | st.integers(-5, 30) | st.floats(0, 2) | st
 
 
 # Values that break a document, because another type is expected.
-BROKEN_VALUES = SCALARS | st.just([]) | st.just({})
+BROKEN_VALUES: st.SearchStrategy[Any] = SCALARS | st.just([]) | st.just({})
 
 
 def rarely_broken(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
