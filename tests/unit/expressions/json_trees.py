@@ -1,6 +1,6 @@
 """Paths in JSON trees, and copies of trees with another value at a path."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 Path = tuple[int | str, ...]
@@ -9,7 +9,12 @@ Path = tuple[int | str, ...]
 def paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the path of the tree, which is empty, and the paths of all its members and items."""
     yield path
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    children: Iterable[tuple[int | str, Any]] = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
+    for key, item in children:
         yield from paths(item, (*path, key))
 
 

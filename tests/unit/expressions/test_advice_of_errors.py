@@ -70,7 +70,7 @@ QUERY_MISTAKES = [
 
 @pytest.mark.parametrize(("target", "advice"), QUERY_MISTAKES)
 async def test_a_mistake_in_a_query_is_an_error_with_advice(target: dict[str, Any], advice: str) -> None:
-    """A mistake in another member of a query is an error that says what to write instead."""
+    """A mistake in the reducer, the conditions, the data source or an empty expression is an error that says what to write instead."""
     assert advice in (await send_queries(HOSTS, {"refId": "B", **target}))["message"]
 
 

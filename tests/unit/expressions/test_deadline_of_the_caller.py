@@ -65,11 +65,12 @@ async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) 
 
 
 async def test_the_earlier_deadline_applies() -> None:
-    """The error of an expired query names the earlier of the two deadlines."""
-    # Of the deadline of the caller and that of the setting, first the caller's is earlier, and then the setting's.
+    """The error of an expired query names the earlier deadline: the caller's or that of the setting."""
+    # The caller's deadline is earlier than that of the setting, which is in many seconds.
     response = await queries.respond(BODY, remaining_seconds=1e-9)
     assert response.headers["status"] == 504
     assert isinstance(response.body, bytes)
     assert b"left of the caller's deadline" in response.body
+    # The deadline of the setting is earlier than the caller's.
     with pytest.raises(DeadlineExceeded, match="DASHWRIGHT_EVALUATION_SECONDS"):
-        Deadline.earlier(1e-9, 5).check()
+        Deadline.earlier(seconds=1e-9, caller_seconds=5).check()

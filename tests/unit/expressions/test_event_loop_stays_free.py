@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import chain, repeat
 from typing import Any
 
 import orjson
@@ -42,12 +43,13 @@ def math_query(ref_id: str, expression: str) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression}
 
 
-# Three kinds of costly requests: 3 * 200 * 200 pairs, pairs of pairs of five values, and 15,000 operators.
+# A classic condition without its query. No value of the tests is below 0.
 NEVER_FIRING = {
     "evaluator": {"type": "lt", "params": [0]},
     "operator": {"type": "and"},
     "reducer": {"type": "last"},
 }
+# Three unions of 200 * 200 pairs each.
 CARTESIAN = [
     numbers_query("A", 200),
     numbers_query("B", 200),
@@ -58,7 +60,9 @@ CARTESIAN = [
         "conditions": [{**NEVER_FIRING, "query": {"params": [f"C{number}"]}} for number in range(3)],
     },
 ]
+# The unions multiply five values: to 25 pairs, 25 * 25 pairs and 25 * 25 * 25 pairs.
 GROWING_UNIONS = [numbers_query("A", 5), math_query("B", "($A + $A) + ($A + $A) + ($A + $A)")]
+# 15,000 operators.
 LONG_EXPRESSIONS = [math_query(f"E{number}", "+".join(["1"] * 2_500)) for number in range(6)]
 
 
@@ -92,6 +96,7 @@ async def measure_gaps() -> AsyncIterator[list[float]]:
 @pytest.mark.parametrize("queries", [CARTESIAN, GROWING_UNIONS, LONG_EXPRESSIONS], ids=["cartesian", "growing", "long"])
 async def test_costly_requests_do_not_block_the_event_loop(queries: list[Any], endpoint: QueryEndpoint) -> None:
     """Costly requests, which may be small, are parsed and evaluated in threads, so that the event loop is not blocked."""
+    # Members of a panel, of which queries ignore ``type`` and ``targets``.
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with measure_gaps() as gaps:
         response = await respond(body, QueryContext(endpoint))
@@ -129,14 +134,16 @@ async def test_a_statement_is_read_in_a_thread(type_text: bytes, monkeypatch: py
 
 
 def deadline_after(checks: int) -> Deadline:
-    """Return a deadline that passes after a number of reads of the clock."""
-    check_numbers = iter(range(checks + 1))
-    return Deadline(1, lambda: 0.0 if next(check_numbers, None) is not None else 2.0)
+    """Return a deadline of 1 s, whose clock jumps from 0 s to 2 s after a number of checks."""
+    # The deadline also reads the clock when it is created.
+    times = chain(repeat(0.0, 1 + checks), repeat(2.0))
+    return Deadline(1, lambda: next(times))
 
 
 def test_parsing_ends_at_the_deadline() -> None:
     """Parsing of a long expression ends at the deadline, not only after the expression."""
     text = "+".join(["1"] * 2_000)
+    # Complete parsing checks the deadline more than 3 times, but at most 20 times.
     parse(text, deadline=deadline_after(20))
     with pytest.raises(DeadlineExceeded):
         parse(text, deadline=deadline_after(3))
@@ -145,6 +152,7 @@ def test_parsing_ends_at_the_deadline() -> None:
 def test_a_union_ends_at_the_deadline() -> None:
     """A union ends at the deadline even while its pairs are created."""
     label_sets = (NO_LABELS,) * 400
+    # A complete union checks the deadline more than 4 times, but at most 20 times.
     assert len(Union(label_sets, label_sets, deadline_after(20)).pairs().labels) == 400 * 400
     with pytest.raises(DeadlineExceeded):
         Union(label_sets, label_sets, deadline_after(4)).pairs()

@@ -42,7 +42,7 @@ class SilentSource(Source):
         self.query_count = 0
         #: Set when one organization uses all slots that it may use.
         self.org_slots_used = asyncio.Event()
-        #: Set when a further query or check arrives after that.
+        #: Set when a query or check arrives while one organization uses all slots that it may use.
         self.received_another = asyncio.Event()
         self.released = asyncio.Event()
 
@@ -56,7 +56,7 @@ class SilentSource(Source):
         return ""
 
     async def _wait(self) -> Sequence[Frame]:
-        """Count the query, set an event if its number is that of the event, and return no frames after the source is released."""
+        """Count the query or check, set the event that its arrival causes, and return no frames after the source is released."""
         self.query_count += 1
         if self.query_count == SLOTS_PER_ORG:
             self.org_slots_used.set()
@@ -150,7 +150,7 @@ async def test_the_backlog_of_an_organization_is_limited() -> None:
 
 
 async def test_endless_statements_of_one_organization_delay_no_other() -> None:
-    """The SQL statements of an organization use at most one of two processes. Further statements wait until their deadline."""
+    """Endless SQL statements of one organization use one of two processes, so that a statement of another organization runs."""
     settings = query_settings(load(features="sqlExpression", sql_slots=2, sql_seconds=600, evaluation_seconds=600))
     assert settings.sql is not None
     endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"

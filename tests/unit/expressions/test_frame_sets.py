@@ -37,7 +37,7 @@ META = {"type": "timeseries-multi", "typeVersion": [0, 1]}
 
 @st.composite
 def frame_sets(draw: st.DrawFn) -> FrameSet:
-    """Draw the frames of series on several axes, or of numbers with or without times."""
+    """Draw a frame set: series with one to three different axes, or numbers with or without times."""
     labels = LabelSets.of_mappings(draw(MAPPINGS))
     count = len(labels)
     names = draw(st.just(()) | st.lists(TEXTS, min_size=count, max_size=count))
@@ -56,11 +56,13 @@ def frame_sets(draw: st.DrawFn) -> FrameSet:
         return replace(FrameSet(Numbers(labels, draw(cells((count,)))), META, times=times), **options)
     axes = draw(st.lists(TIMES, min_size=1, max_size=3))
     axis_numbers = draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count))
+    # A set has blocks only for the axes that a series uses.
     used_axes, block_numbers = np.unique(axis_numbers, return_inverse=True)
     axes = [axes[index] for index in used_axes]
     blocks, row_numbers = [], np.zeros(count, np.intp)
     for index, axis in enumerate(axes):
         members = np.flatnonzero(block_numbers == index)
+        # The rows of a block may be in another order than the series of the set.
         row_numbers[members] = draw(st.permutations(range(len(members))))
         blocks.append(Block(Axis(np.array(axis, np.int64)), draw(cells((len(members), len(axis))))))
     if len(axes) == 1 and draw(st.booleans()):
@@ -147,7 +149,8 @@ def _check_values(frames: FrameSet, source_type: str) -> None:
     assert isinstance(values_of_set, Series | Numbers)
     assert type(values_of_set) is type(values_of_list)
     assert isinstance(values_of_list, Series | Numbers)
-    assert (values_of_set.labels, tuple(values_of_set.names)) == (values_of_list.labels, tuple(values_of_list.names))
+    assert values_of_set.labels == values_of_list.labels
+    assert tuple(values_of_set.names) == tuple(values_of_list.names)
     for left, right in zip(_rows(values_of_set), _rows(values_of_list), strict=True):
         np.testing.assert_array_equal(left.values, right.values)
         np.testing.assert_array_equal(left.null_mask(), right.null_mask())
@@ -191,7 +194,9 @@ def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, 
     for part in (mappings[:end], mappings[end:]):
         builder.add(part)
     labels, expected_labels = builder.build(), LabelSets.of_mappings(mappings)
-    assert (list(labels), labels.keys, labels.columns) == (list(expected_labels), expected_labels.keys, expected_labels.columns)
+    assert list(labels) == list(expected_labels)
+    assert labels.keys == expected_labels.keys
+    assert labels.columns == expected_labels.columns
 
 
 @given(frame_sets())
@@ -210,14 +215,22 @@ def test_a_wide_set_is_one_frame() -> None:
     (frame,) = frames
     assert [field.labels for field in frame.fields[1:]] == [Labels.of({"n": "a"}), Labels.of({"n": "b"})]
     assert [field.nulls is None for field in frame.fields[1:]] == [False, True]
-    assert (len(frames), frames.max_value_count) == (1, 4)
+    assert len(frames) == 1
+    # Two columns of two values each.
+    assert frames.max_value_count == 4
 
 
-@pytest.mark.parametrize(("source_type", "keys"), [("grafana-testdata-datasource", ["__name__"]), ("prometheus", [])])
-def test_names_become_labels_for_some_data_sources(source_type: str, keys: list[str]) -> None:
-    """Series of an undeclared type without labels get the label ``__name__``, in a frame set and in a list of frames."""
+@pytest.mark.parametrize(
+    ("source_type", "expected_labels"),
+    [("grafana-testdata-datasource", [{"__name__": "x"}, {"__name__": "y"}]), ("prometheus", [{}, {}])],
+)
+def test_names_become_labels_for_some_data_sources(source_type: str, expected_labels: list[dict[str, str]]) -> None:
+    """For some data sources, series of an undeclared type without labels get the label ``__name__``.
+
+    A frame set and the list of its frames have the same labels.
+    """
     series = Series.stacked(LabelSets.of_mappings([{}, {}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2))))])
     frames = FrameSet(series, {"type": "timeseries-multi"}, value_names=("x", "y"))
     for values in (values_of(frames, source_type), values_of(list(frames), source_type)):
         assert isinstance(values, Series)
-        assert [dict(labels.pairs) for labels in values.labels] == [dict.fromkeys(keys, name) for name in "xy"]
+        assert [dict(labels.pairs) for labels in values.labels] == expected_labels

@@ -54,6 +54,7 @@ def field(type_: FieldType, values: list[Any], *, name: str = "f", **fields: Any
 
 def are_equal(left: list[Any], right: list[Any]) -> bool:
     """Return whether two lists have equal values. NaN equals NaN."""
+    # Only NaN is unequal to itself.
     return len(left) == len(right) and all(a == b or (a != a and b != b) for a, b in zip(left, right, strict=True))
 
 
@@ -88,7 +89,7 @@ def test_empty_labels_differ_from_missing_ones() -> None:
 
 
 def test_columns_may_have_equal_or_empty_names() -> None:
-    """Columns may have equal names or empty names, as in wide frames."""
+    """Columns may have equal names, as in wide frames, or empty names."""
     [table] = write_frames(Frame([field(FieldType.INT8, [index], name=name) for index, name in enumerate(["cpu", "cpu", "", ""])]))
     assert table.schema.names == ["cpu", "cpu", "", ""]
     assert [column.to_pylist() for column in table.columns] == [[0], [1], [2], [3]]
@@ -111,6 +112,7 @@ def test_series_are_encoded_independently(rows: int, null_share: float | None) -
     meta = {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"h": "h1"}}
     labels = [None, Labels.of(), *(Labels.of({"h": f"h{index}"}) for index in range(8, 12)), Labels.of({"h": "h1"})]
     frames = []
+    # Layout, nullability, name and metadata change at different intervals, so that many combinations follow each other.
     for index, item in enumerate(labels * 3):
         values = random.random((rows, 2))[:, index % 2]
         nulls = None if null_share is None else random.random(rows) < null_share
@@ -128,7 +130,8 @@ def test_series_are_encoded_independently(rows: int, null_share: float | None) -
 def test_a_frame_without_rows_or_fields_is_a_stream_too(fields: list[Field]) -> None:
     """A frame without rows or fields is a stream with its schema and without rows."""
     [table] = write_frames(Frame(fields, "no data", "A"))
-    assert (table.num_rows, table.num_columns) == (0, len(fields))
+    assert table.num_rows == 0
+    assert table.num_columns == len(fields)
     assert metadata(table.schema) == {"name": "no data", "refId": "A"}
 
 
@@ -210,6 +213,7 @@ def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
     assert are_equal(read_column(type_, table["f"]), values)
     assert table["f"].null_count == values.count(None)
     if type_.is_numeric:
+        # Arrow has other names for floats.
         assert str(table.schema.field(0).type) == {"float32": "float", "float64": "double"}.get(type_, type_.value)
 
 
@@ -245,7 +249,9 @@ async def test_a_query_is_served_as_arrow() -> None:
         {"refId": "C", "type": "math", "expression": "$Z"},
     ]
     response = await respond(orjson.dumps({"queries": queries}), QueryContext(accept=media.ARROW))
-    assert (response.headers["status"], response.headers["content_type"]) == (400, media.ARROW)
+    # The response is 400 because of C, which refers to a missing query.
+    assert response.headers["status"] == 400
+    assert response.headers["content_type"] == media.ARROW
     assert isinstance(response.body, bytes)
     # In the order of the request.
     b, a, c = tables(response.body)
@@ -254,4 +260,5 @@ async def test_a_query_is_served_as_arrow() -> None:
     assert b["Time"].cast(pa.int64()).to_pylist() == [1_000_000, 2_000_000]
     assert metadata(c.schema)["refId"] == "C"
     rejection = await respond(b"{", QueryContext(accept=media.ARROW))
-    assert (rejection.headers["status"], rejection.headers["content_type"]) == (400, "application/json")
+    assert rejection.headers["status"] == 400
+    assert rejection.headers["content_type"] == "application/json"

@@ -53,15 +53,15 @@ def test_special_values_are_listed_as_entities() -> None:
 
 def test_times_are_milliseconds_with_the_rest_in_nanos() -> None:
     """Times are epoch milliseconds, rounded down (also before 1970). ``nanos`` has the remaining nanoseconds, if any time has some."""
-    complete = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
-    parts = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))
-    assert write_frames(Frame([complete], name="simple")) == [
+    whole_milliseconds = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
+    with_nanoseconds = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))
+    assert write_frames(Frame([whole_milliseconds], name="simple")) == [
         {
             "schema": {"name": "simple", "fields": [{"name": "t", "type": "time", "typeInfo": {"frame": "time.Time"}}]},
             "data": {"values": [[1_577_934_240_000, 0]]},
         }
     ]
-    assert write_frames(Frame([parts]))[0]["data"] == {"values": [[1000, -1]], "nanos": [[1, 999_999]]}
+    assert write_frames(Frame([with_nanoseconds]))[0]["data"] == {"values": [[1000, -1]], "nanos": [[1, 999_999]]}
 
 
 def test_booleans_texts_and_configuration_are_written_unchanged() -> None:
@@ -102,7 +102,8 @@ def test_no_chunk_is_much_larger_than_the_limit() -> None:
     parts = list(chunks(JsonFrameWriter().write(frame)))
     # Two full chunks, and one with the last value of the long column and both short columns.
     assert len(parts) == 3
-    assert all(part.count(b"1,") <= CHUNK_VALUES + 1 for part in parts)
+    # Each value is written as ``1,``, except the last value of a column.
+    assert all(part.count(b"1,") <= CHUNK_VALUES for part in parts)
     assert [len(column) for column in orjson.loads(b"".join(parts))["data"]["values"]] == [CHUNK_VALUES * 2 + 1, 10, 10]
 
 
@@ -132,13 +133,20 @@ def test_a_written_frame_is_read_back(field: Field) -> None:
     """Values, nulls, labels and nullability of every type are the same after encoding and parsing."""
     frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})
     [read_frame] = decode(*write_frames(frame))
-    assert (read_frame.name, read_frame.ref_id, read_frame.meta) == (frame.name, frame.ref_id, frame.meta)
+    assert read_frame.name == "name"
+    assert read_frame.ref_id == "A"
+    assert read_frame.meta == frame.meta
     [result] = read_frame.fields
-    assert (result.type, result.labels, result.nullable) == (field.type, field.labels, field.nullable)
+    assert result.type == field.type
+    assert result.labels == field.labels
+    assert result.nullable == field.nullable
     assert result.values.dtype == field.values.dtype
-    assert [(None if null else str(value)) for value, null in zip(result.values.tolist(), nulls_of(result), strict=True)] == [
-        (None if null else str(value)) for value, null in zip(field.values.tolist(), nulls_of(field), strict=True)
-    ]
+    assert cell_texts(result) == cell_texts(field)
+
+
+def cell_texts(field: Field) -> list[str | None]:
+    """Return the text of each value, by which NaN equals NaN, and None for each null."""
+    return [None if null else str(value) for value, null in zip(field.values.tolist(), nulls_of(field), strict=True)]
 
 
 def nulls_of(field: Field) -> list[bool]:
@@ -207,12 +215,16 @@ def test_numbers_as_text_and_nanoseconds_are_read() -> None:
 def test_entities_mark_numbers_among_nulls() -> None:
     """A null that ``entities`` lists is NaN or an infinity. Every other null is a null."""
     schema = {"fields": [{"type": "number"}]}
-    [frame] = decode({"schema": schema, "data": {"values": [[None] * 4 + [5]], "entities": [{"NaN": [0], "Inf": [1], "NegInf": [3]}]}})
-    assert frame.fields[0].values.tolist()[1::2] == [np.inf, -np.inf]
+    entities = {"NaN": [0], "Inf": [1], "NegInf": [3]}
+    [frame] = decode({"schema": schema, "data": {"values": [[None, None, None, None, 5]], "entities": [entities]}})
+    values = frame.fields[0].values
+    assert np.isnan(values[0])
+    assert values[1] == np.inf
+    assert values[3] == -np.inf
     assert nulls_of(frame.fields[0]) == [False, False, True, False, False]
 
 
-# Random documents with the members of frames, and frames with one field whose parts may be invalid.
+# Random documents with the members of frames.
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: (
@@ -227,8 +239,7 @@ _JSON = st.recursive(
     ),
     max_leaves=10,
 )
-
-
+# Frames with one field, whose parts may be invalid.
 _FIELDS = st.fixed_dictionaries(
     {"type": st.sampled_from(["number", "time", "boolean", "string", "other", "enum"]) | _JSON},
     optional={"typeInfo": st.fixed_dictionaries({"frame": st.sampled_from(list(FieldType))}) | _JSON, "labels": _JSON, "config": _JSON},
@@ -247,7 +258,7 @@ _FRAMES = st.fixed_dictionaries(
 @settings(deadline=None)
 @given(st.binary(max_size=50) | st.lists(_JSON | _FRAMES, max_size=2).map(orjson.dumps))
 def test_any_bytes_are_frames_or_a_bad_request(content: bytes) -> None:
-    """Any bytes are frames or a BadRequest. Other exceptions are not raised."""
+    """Any bytes are read as frames, or rejected with BadRequest. Other exceptions are not raised."""
     try:
         frames = read_frames(content)
     except BadRequest:

@@ -21,9 +21,11 @@ def test_a_long_frame_is_read_unchanged(rows: int) -> None:
     special_rows = sorted({0, rows - 1, *(row for row in (CHUNK_VALUES - 1, CHUNK_VALUES, 2 * CHUNK_VALUES) if row < rows)})
     # NaN and both infinities in turn.
     values[special_rows] = [(np.nan, np.inf, -np.inf)[index % 3] for index in range(len(special_rows))]
+    # Rows 0 and ``rows - 1`` have special values, so the second and the last but one are null.
     nulls[[1, rows - 2]] = True
     values[nulls] = np.nan
     times = np.arange(rows, dtype=np.int64) * 1_000_000
+    # Only the last time has nanoseconds.
     times[-1] += 7
     fields = [
         Field("t", FieldType.TIME, times),
@@ -32,12 +34,12 @@ def test_a_long_frame_is_read_unchanged(rows: int) -> None:
         Field("s", FieldType.STRING, np.array(["x"] * rows, object)),
     ]
     [read_frame] = read_frames(b"[" + write_frame(JsonFrameWriter(), Frame(fields)) + b"]")
+    no_nulls = np.zeros(rows, np.bool_)
     for field, read_field in zip(fields, read_frame.fields, strict=True):
         assert np.array_equal(read_field.values, field.values, equal_nan=field.type.is_float)
-        assert np.array_equal(
-            read_field.nulls if read_field.nulls is not None else np.zeros(rows, np.bool_),
-            nulls if field.nulls is not None else np.zeros(rows, np.bool_),
-        )
+        read_nulls = no_nulls if read_field.nulls is None else read_field.nulls
+        expected_nulls = no_nulls if field.nulls is None else field.nulls
+        assert np.array_equal(read_nulls, expected_nulls)
 
 
 def test_a_shared_time_column_keeps_its_nanoseconds() -> None:

@@ -70,7 +70,9 @@ def test_a_frame_of_every_type_has_the_recorded_json() -> None:
     [read_frame] = read_frames(b"[" + written + b"]")
     assert b"".join(chunks(JsonFrameWriter().write(read_frame))) == written
     for field, read_field in zip(frame_of_every_type().fields, read_frame.fields, strict=True):
-        assert (field.type, field.nullable, field.values.dtype) == (read_field.type, read_field.nullable, read_field.values.dtype)
+        assert read_field.type == field.type
+        assert read_field.nullable == field.nullable
+        assert read_field.values.dtype == field.values.dtype
 
 
 def test_a_frame_of_every_type_has_the_recorded_arrow_stream() -> None:

@@ -53,11 +53,11 @@ def test_each_node_of_a_cycle_has_an_error_with_its_path() -> None:
         math_node("D", "$D2"),
         Node("D2"),
     ]
-    assert {ref_id: text.split(": ")[1].split(";")[0] for ref_id, text in faults(*nodes).items()} == {
-        "A": "A -> B -> C -> A",
-        "B": "B -> C -> A -> B",
-        "C": "C -> A -> B -> C",
-    }
+    messages = faults(*nodes)
+    assert messages.keys() == {"A", "B", "C"}
+    assert ": A -> B -> C -> A;" in messages["A"]
+    assert ": B -> C -> A -> B;" in messages["B"]
+    assert ": C -> A -> B -> C;" in messages["C"]
     order = plan_nodes(nodes).order
     assert sorted(order) == sorted(node.ref_id for node in nodes)
     assert order.index("Y") < order.index("Z")

@@ -60,7 +60,7 @@ def test_a_closed_reservation_does_not_count() -> None:
 
 
 def chain_of_sums(series: int, sums: int) -> bytes:
-    """Return a request of series with a hundred points, and of visible sums, each of which reads the sum before it."""
+    """Return a request of series with a hundred points, and of a chain of visible sums: each adds 1 to the result before it."""
     walk = {"refId": "S0", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": series, "labels": "n=$seriesIndex"}
     queries = [{"refId": f"S{n}", "type": "math", "expression": f"$S{n - 1} + 1"} for n in range(1, sums + 1)]
     return orjson.dumps({"from": "now-100s", "to": "now", "queries": [walk, *queries]})
@@ -91,7 +91,7 @@ async def test_a_request_that_can_never_fit_is_rejected(settings: QuerySettings)
 
 async def test_a_request_is_rejected_while_others_use_the_memory(settings: QuerySettings) -> None:
     """A request above the free memory is rejected, while a small request of another organization is served."""
-    # Another request of the organization uses almost all of the 30 MiB that the organization may use.
+    # Another request of the organization uses almost all of the 30 MiB that the organization may use. The error names all 40 MiB.
     with settings.memory.reservation(1) as reservation_of_others, settings.memory.reservation(1) as memory:
         reservation_of_others.reserve(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
@@ -128,8 +128,8 @@ async def test_concurrent_requests_stay_within_the_budget(settings: QuerySetting
             return False
         return True
 
-    # Six requests of each of two organizations.
-    served = await asyncio.gather(*(send_request(index % 2) for index in range(12)))
+    # Six requests of each of two organizations, in turn.
+    served = await asyncio.gather(*(send_request(org_id) for org_id in [0, 1] * 6))
     assert any(served)
     assert 0 < maximum <= 40 * MEGABYTE
     assert settings.memory.reserved == 0

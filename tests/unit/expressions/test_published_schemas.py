@@ -99,9 +99,11 @@ def targets(type_: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def containers(value: Any) -> list[Any]:
-    """Return every object and list in a value, beginning with the value itself."""
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [value] * isinstance(value, dict | list) + [container for item in children for container in containers(item)]
+    """Return the value, if it is an object or a list, and every object and list inside it."""
+    if not isinstance(value, dict | list):
+        return []
+    children = value.values() if isinstance(value, dict) else value
+    return [value, *(container for item in children for container in containers(item))]
 
 
 @st.composite
@@ -115,7 +117,7 @@ def mutated_targets(draw: st.DrawFn, type_: str) -> dict[str, Any]:
     elif container and draw(st.booleans()):
         name = draw(st.sampled_from(sorted(container)))
         value = container.pop(name)
-        # The Python name of a member is not a valid name in JSON.
+        # In half of the cases, the member gets its Python name, which is not a valid name in JSON.
         if draw(st.booleans()):
             container[to_snake(name) if name != "from" else "from_"] = value
     else:

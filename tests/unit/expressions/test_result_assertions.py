@@ -1,4 +1,4 @@
-"""A query or expression may assert properties of its result. A result without them is an error of its refId."""
+"""A query or expression may assert properties of its result. A result that lacks an asserted property is an error of its refId."""
 
 import json
 from collections.abc import Sequence
@@ -38,11 +38,12 @@ def math_query(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
 
 
 async def results_by_ref_id(*queries: Any, context: QueryContext | None = None, **fields: Any) -> Any:
-    """Return the results of queries. The status of the response is 400 exactly if one of them has an error."""
+    """Return the results of queries by refId. Raise AssertionError unless the status is 400 if a result has an error, and else 200."""
     response = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **fields}), context)
     assert isinstance(response.body, bytes)
     body = orjson.loads(response.body)
-    assert response.headers["status"] == (400 if any("error" in result for result in body["results"].values()) else 200)
+    has_error = any("error" in result for result in body["results"].values())
+    assert response.headers["status"] == (400 if has_error else 200)
     return body["results"]
 
 
@@ -89,13 +90,16 @@ async def test_no_data_has_no_type() -> None:
     assert not any("error" in result for result in body.values())
 
 
-@pytest.mark.parametrize(("value", "expected"), [([{"severity": "info", "text": "own"}], 1), (None, 0), (5, 0)])
-async def test_notices_are_added_to_those_of_the_source(value: Any, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("value", "severities"), [([{"severity": "info", "text": "own"}], ["info", "warning"]), (None, ["warning"]), (5, ["warning"])]
+)
+async def test_notices_are_added_to_those_of_the_source(value: Any, severities: list[str]) -> None:
     """The first frame has the notices of the data source, if they are a list, and then those about the query."""
+    # A lenient request ignores the unknown property ``zone`` with a warning.
     query = series_query(meta={"notices": value}, timeRange={"zone": "utc"})
     body = await results_by_ref_id(query, context=QueryContext(lenient=True))
     first, second = (frame["schema"].get("meta", {}).get("notices") for frame in body["A"]["frames"])
-    assert [notice["severity"] for notice in first] == ["info"] * expected + ["warning"]
+    assert [notice["severity"] for notice in first] == severities
     assert "/queries/0/timeRange/zone" in first[-1]["text"]
     assert second == value
 

@@ -62,6 +62,7 @@ def test_series_are_rows_by_time_then_name() -> None:
     }
 
 
+# ``timeseries-many`` is a former name of ``timeseries-multi``.
 @pytest.mark.parametrize("type_", [WIDE, MULTI, "timeseries-many"])
 def test_series_on_the_same_times_alternate(type_: str) -> None:
     """The rows of series with the same times, which are merged without sorting, are in the order of time and name."""
@@ -81,10 +82,10 @@ def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]]
     if data.draw(st.booleans()):
         axes = [axes[0]] * len(axes)
     names = data.draw(st.lists(st.sampled_from("ab"), min_size=len(axes), max_size=len(axes)))
-    frames, points, number = [], [], 0
+    frames, points = [], []
     for name, axis in zip(names, axes, strict=True):
-        values = [float(number + index) for index in range(len(axis))]
-        number += len(axis)
+        # Each value is the number of its point, so all values are different.
+        values = [float(len(points) + index) for index in range(len(axis))]
         frames.append(frame(("t", "time", axis), (name, "number", values), type_=MULTI))
         points += [(time, name, value) for time, value in zip(axis, values, strict=True)]
     columns = columns_of(table(*frames))
