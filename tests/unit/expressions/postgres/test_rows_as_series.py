@@ -1,5 +1,6 @@
 """Rows with labels become a wide frame set: array operations have the same result as a row-by-row implementation."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,20 +87,22 @@ def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[
 @given(long_rows(), st.sampled_from(FILLS))
 def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill: Fill | None) -> None:
     """The result for any rows and fill modes equals that of a simple implementation, row by row."""
-    text_columns = [column(f"l{index}", FieldType.STRING, [row[1][index] for row in rows]) for index in range(len(rows[0][1]))]
-    values = [column(f"v{index}", FieldType.FLOAT64, [row[2][index] for row in rows]) for index in range(len(rows[0][2]))]
-    times = column("time", FieldType.TIME, [row[0] for row in rows])
-    wide_frame = series.as_series([*values, times, *text_columns], fill, LIMITS)
+    times, labels_of_rows, values_of_rows = zip(*rows, strict=True)
+    text_columns = [column(f"l{index}", FieldType.STRING, list(labels)) for index, labels in enumerate(zip(*labels_of_rows, strict=True))]
+    value_columns = [column(f"v{index}", FieldType.FLOAT64, list(values)) for index, values in enumerate(zip(*values_of_rows, strict=True))]
+    time_column = column("time", FieldType.TIME, list(times))
+    wide_frame = series.as_series([*value_columns, time_column, *text_columns], fill, LIMITS)
     assert isinstance(wide_frame, FrameSet)
     assert columns_of_frame(wide_frame) == build_row_by_row(rows, fill)
 
 
 @given(
-    st.lists(st.tuples(st.integers(-10, 30), VALUES), min_size=1, max_size=10, unique_by=lambda row: row[0]).map(sorted),
-    st.integers(1, 7),
-    st.sampled_from(FILLS[1:]),
-    st.integers(-5, 10),
-    st.integers(10, 25),
+    # Times and values.
+    rows=st.lists(st.tuples(st.integers(-10, 30), VALUES), min_size=1, max_size=10, unique_by=lambda row: row[0]).map(sorted),
+    step=st.integers(1, 7),
+    fill=st.sampled_from(FILLS[1:]),
+    start=st.integers(-5, 10),
+    end=st.integers(10, 25),
 )
 def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, start: int, end: int) -> None:
     """A filled frame has a row at every step of the range, with the value of the last row since the preceding step.
@@ -110,12 +113,14 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
     expected = []
     grid = list(range(start // step * step, end + 1, step))
     for instant in grid:
-        earlier_rows = [row for row in rows if row[0] <= instant]
-        if earlier_rows and (fill.mode is FillMode.PREVIOUS or earlier_rows[-1][0] > instant - step):
-            expected.append(earlier_rows[-1][1])
+        earlier_rows = [(time, value) for time, value in rows if time <= instant]
+        last_time, last_value = earlier_rows[-1] if earlier_rows else (-math.inf, None)
+        if last_time > instant - step or fill.mode is FillMode.PREVIOUS:
+            expected.append(last_value)
         else:
             expected.append(fill.value if fill.mode is FillMode.VALUE else None)
-    fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
+    times, values = zip(*rows, strict=True)
+    fields = [column("Time", FieldType.TIME, list(times)), column("v", FieldType.FLOAT64, list(values))]
     assert columns_of_frame(series.with_filled_gaps(Frame(fields), fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
     labels = column("h", FieldType.STRING, ["a"] * len(rows))
     wide_frame = series.with_filled_gaps(series.as_series([*fields, labels], None, LIMITS), fill, start, end)

@@ -10,7 +10,16 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.sources.postgres.address import address_of
 
-RECORD = SourceRecord(1, 1, "uid", "Shop", "postgres", url="db.example.com", user="reader", secrets={"password": "secret"})
+RECORD = SourceRecord(
+    id=1,
+    org_id=1,
+    uid="uid",
+    name="Shop",
+    type="postgres",
+    url="db.example.com",
+    user="reader",
+    secrets={"password": "secret"},
+)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +35,8 @@ RECORD = SourceRecord(1, 1, "uid", "Shop", "postgres", url="db.example.com", use
 def test_an_address_is_a_host_with_an_optional_port(url: str, host: str, port: int) -> None:
     """An address without a port has the default port of PostgreSQL."""
     address = address_of(replace(RECORD, url=url))
-    assert (address.host, address.port) == (host, port)
+    assert address.host == host
+    assert address.port == port
 
 
 @pytest.mark.parametrize(
@@ -71,7 +81,8 @@ def test_the_mode_decides_what_is_verified(mode: str | None, verifies_certificat
     """By default the connection is encrypted; ``verify-ca`` checks the certificate and ``verify-full`` the name too."""
     tls = address_of(replace(RECORD, json_data={"sslmode": mode})).tls
     assert tls is not None
-    assert (tls.verify_mode is ssl.CERT_REQUIRED, tls.check_hostname) == (verifies_certificate, verifies_name)
+    assert (tls.verify_mode is ssl.CERT_REQUIRED) == verifies_certificate
+    assert tls.check_hostname == verifies_name
 
 
 def test_only_disable_is_unencrypted() -> None:
@@ -105,5 +116,5 @@ def test_a_record_without_a_user_is_rejected() -> None:
 
 
 def test_a_password_is_masked() -> None:
-    """A logged address contains no secret."""
+    """The representation of an address, which may be logged, does not contain the password."""
     assert "secret" not in repr(address_of(RECORD))

@@ -22,5 +22,6 @@ def test_other_columns_are_values() -> None:
     assert options_of(Frame([column("a", "x", None), column("b", "y", "z")])) == [("x", "x"), ("y", "y"), ("z", "z")]
     # A null among the values prevents pairs of value and text.
     assert options_of(Frame([column("__text", "One", "Two"), column("__value", "1", None)]))[0] == ("One", "One")
+    # PostgreSQL gives this name to every column without an alias.
     assert len(options_of(Frame([column("?column?", "x"), column("?column?", "y")]))) == 2
     assert options_of(Frame([Field("n", FieldType.INT64, np.array([3, 4]))])) == [("3", "3"), ("4", "4")]

@@ -64,9 +64,12 @@ def rejection_reason(text: str, cost: Cost) -> str:
 def _calls(name: str) -> Iterator[str]:
     """Yield calls of a function with up to seven arguments, one of which is the placeholder ``%``, for each position."""
     function = FUNCTIONS[name]
-    for count in range(max(function.min_arguments, 1), min(function.max_arguments if function.max_arguments is not None else 7, 7) + 1):
+    # None is any number of arguments.
+    max_arguments = 7 if function.max_arguments is None else min(function.max_arguments, 7)
+    for count in range(max(function.min_arguments, 1), max_arguments + 1):
         for placeholder_index in range(count):
             arguments = ["'$.a'"] * count
+            # The second argument of these functions must be ``'one'`` or ``'all'``.
             if name in {"json_contains_path", "json_search"} and count > 1:
                 arguments[1] = "'one'"
             arguments[placeholder_index] = "%"
@@ -226,7 +229,11 @@ def test_comments_have_no_effect(cost: Cost, attribute: str) -> None:
     ],
 )
 def test_a_clause_refers_to_itself_only_in_the_step_of_a_recursion(text: str, tables: tuple[str, ...]) -> None:
-    """A WITH clause refers to itself only in the step of a recursion. Elsewhere in it, its name is that of a result of the request."""
+    """In its definition, a WITH clause refers to itself only in the step of a recursion.
+
+    In other parts of the definition, and in clauses before it, the same name refers to a result of the request. ``tables`` are the
+    results that the statement refers to.
+    """
     assert statement.parse_statement(text, "X").tables == tables
 
 

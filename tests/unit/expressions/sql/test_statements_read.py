@@ -75,7 +75,7 @@ def test_rollup_adds_the_totals(connection: duckdb.DuckDBPyConnection) -> None:
     rows = connection.execute(
         parse_statement("SELECT flag, count(*) FROM A GROUP BY flag WITH ROLLUP ORDER BY 2 DESC LIMIT 1", "X").sql
     ).fetchall()
-    # The total is the largest count, because the table has 12 rows.
+    # The row of totals comes first, because the total is the largest count: that of all 12 rows of the table.
     assert rows == [(None, 12)]
 
 

@@ -283,7 +283,7 @@ def test_a_transformation_returns_its_table(name: str, options: dict[str, Any], 
 
 
 def test_every_transformation_has_a_case() -> None:
-    """Each id of the registry is tested above, except for tables of frames."""
+    """Each transformation of the registry has a case, except the two whose cells are frames, which have tests of their own."""
     assert {name for name, *_ in CASES} | {"groupToNestedTable", "timeSeriesTable"} == TRANSFORMATIONS.keys()
 
 
@@ -301,12 +301,14 @@ def test_groups_have_their_rows_as_nested_tables() -> None:
 
 def test_settings_come_from_cells() -> None:
     """Rows and results of queries become settings of fields: numbers, units, thresholds and value mappings."""
+    # Each row becomes a field with settings.
     sensors = frame("A", Name=["T", "P"], Value=[1, 2], Unit=["celsius", "bar"], max=[50, None], Place=["in", "out"])
     (fields,) = apply_all([sensors], {"id": "rowsToFields", "options": {}})
     assert [(column.name, column.config, column.labels) for column in fields.columns] == [
         ("T", {"unit": "celsius", "max": 50}, {"Place": "in"}),
         ("P", {"unit": "bar"}, {"Place": "out"}),
     ]
+    # The columns of a query become settings of the fields of another query.
     mappings = [
         {"fieldName": "level", "handlerKey": "threshold1", "handlerArguments": {"threshold": {"color": "blue"}}},
         {"fieldName": "state", "handlerKey": "mappings.value"},

@@ -57,9 +57,11 @@ def test_trends_can_be_joined_and_sorted() -> None:
     frames = [load_series(1, host="a"), load_series(2, host="b"), load_series(3, ref_id="B", host="b")]
     (table,) = apply_all(frames, {"id": "timeSeriesTable"}, {"id": "joinByField", "options": {"byField": "host"}})
     assert [column.name for column in table.columns] == ["host", "Trend #A", "Trend #B"]
-    trends_by_host = dict(zip(table.columns[0].values, zip(*(column.values for column in table.columns[1:]), strict=True), strict=True))
-    assert isinstance(trends_by_host["b"][0], Trend)
-    assert (trends_by_host["b"][0].value, trends_by_host["b"][1].value) == (2, 3)
+    hosts, trends_of_a, trends_of_b = (list(column.values) for column in table.columns)
+    row = hosts.index("b")
+    assert isinstance(trends_of_a[row], Trend)
+    assert trends_of_a[row].value == 2
+    assert trends_of_b[row].value == 3
 
 
 def curve_of(points: DataFrame, **options: Any) -> dict[str, list[Any]]:
@@ -86,6 +88,7 @@ def test_a_polynomial_has_the_least_squares(degree: int) -> None:
     options: dict[str, Any] = {"modelType": "polynomial", "degree": degree, "yFieldName": "y", "predictionCount": 4}
     known_points = [(row, value) for row, value in enumerate(y) if value is not None]
     coefficients = np.polynomial.polynomial.polyfit([row for row, _ in known_points], [value for _, value in known_points], degree)
+    # The points are at the numbers from 0 to 7, or at times with a distance of a minute.
     for name, scale, offset in (("x", 1, 0), ("time", 60_000, 1_700_000_000_000)):
         points = frame("A", column(name, [offset + scale * row for row in range(len(y))]), column("y", y))
         curve = curve_of(points, xFieldName=name, **options)
@@ -94,9 +97,9 @@ def test_a_polynomial_has_the_least_squares(degree: int) -> None:
 
 
 def test_regressions_need_columns_of_one_frame() -> None:
-    """If the columns are missing, frames are unchanged.
+    """Columns of several frames are an error, and so are invalid numbers in the options.
 
-    Columns of several frames are an error, and so are invalid numbers in the options.
+    If the columns are missing, frames are unchanged. The regression of a column of nulls is NaN.
     """
     frames = [frame("A", x=[1, 2]), frame("B", y=[1, 2])]
     with pytest.raises(BadRequest, match="'x' and 'y' must be in one frame"):
@@ -110,7 +113,7 @@ def test_regressions_need_columns_of_one_frame() -> None:
 
 @given(NUMBERS, st.sampled_from([0.5, 10, 1000]), st.integers(1, 5))
 def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, seconds: int) -> None:
-    """The counts add up to the number of values, and each value is in the cell of its time and size."""
+    """The counts add up to the number of values, and the cell with the time and value of each point has a count."""
     options: dict[str, Any] = {"xBuckets": {"mode": "size", "value": f"{seconds}s"}, "yBuckets": {"mode": "size", "value": str(size)}}
     try:
         (result,) = apply_all([load_series(*values)], {"id": "heatmap", "options": options})
@@ -121,10 +124,12 @@ def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, 
     assert [column.name for column in result.columns] == ["xMin", "yMin", "Count"]
     assert result.meta == {"type": "heatmap-cells"}
     assert sum(counts) == len(values)
-    filled = {(left, bound): count for left, bound, count in zip(lefts, bounds, counts, strict=True) if count}
+    filled = [(left, bound) for left, bound, count in zip(lefts, bounds, counts, strict=True) if count]
     for row, value in enumerate(values):
-        cell = (row * 1000 // (seconds * 1000) * seconds * 1000, math.floor(value / size) * size)
-        assert any(left == cell[0] and bound == pytest.approx(cell[1]) for left, bound in filled)
+        # Values are one second apart, and the left sides of cells are in milliseconds.
+        expected_left = row // seconds * seconds * 1000
+        expected_bound = math.floor(value / size) * size
+        assert any(left == expected_left and bound == pytest.approx(expected_bound) for left, bound in filled)
 
 
 def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:

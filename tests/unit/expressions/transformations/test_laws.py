@@ -64,16 +64,18 @@ def test_groups_partition_the_rows(keys: list[int]) -> None:
 
 @given(KEYS)
 def test_partitions_have_all_rows(keys: list[int]) -> None:
-    """The frames of a partition have each row once, with equal keys together."""
+    """The frames of a partition have each row once, and there is a frame for each key."""
     table = frame("A", k=keys, row=list(range(len(keys))))
     parts = transform([table], "partitionByValues", fields=["k"], keepFields=True)
-    assert sorted(row for part in parts for row in part[next(name for name in part if name.startswith("row"))]) == list(range(len(keys)))
+    # The display name of the column ``row`` ends with the key of the partition.
+    rows = [row for part in parts for name, values in part.items() if name.startswith("row") for row in values]
+    assert sorted(rows) == list(range(len(keys)))
     assert len(parts) == len(set(keys))
 
 
 @given(NUMBERS, st.integers(-3, 3), st.sampled_from(["greater", "lower", "equal", "isNull"]))
 def test_included_and_excluded_rows_are_all_rows(values: list[int | None], value: int, condition: str) -> None:
-    """Each row is either included or excluded."""
+    """Each row is in the result of a filter with the type ``include`` or in that with the type ``exclude``, but not in both."""
     filters = [{"fieldName": "v", "config": {"id": condition, "options": {"value": value}}}]
     table = frame("A", v=values, row=list(range(len(values))))
     (included,), (excluded,) = (transform([table], "filterByValue", filters=filters, type=type_) for type_ in ("include", "exclude"))
@@ -110,7 +112,10 @@ def test_moving_means_are_means_of_windows(values: list[float], size: int, is_ce
     window = {"windowSizeMode": "fixed", "windowSize": size, "windowAlignment": "centered" if is_centered else "trailing"}
     (result,) = transform([frame("A", v=values)], "calculateField", mode="windowFunctions", alias="m", window=window)
     for row, mean in enumerate(result["m"]):
-        start, end = (row - size // 2, row + (size + 1) // 2) if is_centered else (row - size + 1, row + 1)
+        if is_centered:
+            start, end = row - size // 2, row + (size + 1) // 2
+        else:
+            start, end = row - size + 1, row + 1
         rows = values[max(0, start) : end]
         assert abs(mean - sum(rows) / len(rows)) < 1e-5
 

@@ -39,6 +39,7 @@ def test_a_filter_selects_the_frames_of_a_transformation() -> None:
         ("A", [{"v": [0]}]),
         ("C", [{"v": [2]}]),
     ]
+    # A filter without a refId does not restrict the frames.
     without_options = {**DOUBLE_VALUES, "filter": {"id": "byRefId", "options": ""}}
     assert [cells([item]) for item in apply_all([A, B], without_options)] == [[{"v + v": [0]}], [{"v + v": [2]}]]
 

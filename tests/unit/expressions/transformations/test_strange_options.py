@@ -32,19 +32,22 @@ TRANSFORMATIONS_AND_PATHS = [(index, path) for index, (_, options) in enumerate(
 
 @st.composite
 def tables(draw: st.DrawFn) -> DataFrame:
-    """Return a frame with columns of any type, whose cells may have another type."""
+    """Draw a frame with columns of any type, whose cells may have another type than the column."""
     rows = draw(st.integers(0, 4))
     columns = [
         Column(
-            draw(st.sampled_from(["time", "v", "Value", "host", ""])),
-            draw(st.sampled_from([type_ for type_ in CellType if type_ is not CellType.FRAMES])),
-            draw(st.lists(CELL, min_size=rows, max_size=rows)),
-            draw(st.sampled_from([None, {}, {"host": "a"}, {"host": "b", "what": "c"}])),
-            draw(st.sampled_from([{}, {"displayName": "v"}, {"displayName": 3}, {"noValue": "0", "custom": None}, {"thresholds": []}])),
+            name=draw(st.sampled_from(["time", "v", "Value", "host", ""])),
+            type=draw(st.sampled_from([type_ for type_ in CellType if type_ is not CellType.FRAMES])),
+            source=draw(st.lists(CELL, min_size=rows, max_size=rows)),
+            labels=draw(st.sampled_from([None, {}, {"host": "a"}, {"host": "b", "what": "c"}])),
+            config=draw(
+                st.sampled_from([{}, {"displayName": "v"}, {"displayName": 3}, {"noValue": "0", "custom": None}, {"thresholds": []}])
+            ),
         )
         for _ in range(draw(st.integers(0, 4)))
     ]
-    return DataFrame(columns, rows if columns else 0, draw(st.sampled_from(["", "f"])), draw(st.sampled_from(["A", "B"])))
+    row_count = rows if columns else 0
+    return DataFrame(columns, row_count, name=draw(st.sampled_from(["", "f"])), ref_id=draw(st.sampled_from(["A", "B"])))
 
 
 def is_sound(frames: Frames) -> bool:
@@ -56,7 +59,7 @@ def is_sound(frames: Frames) -> bool:
 def test_a_wrong_option_is_an_error_at_most(
     transformation_and_path: tuple[int, tuple[int | str, ...]], wrong_value: Any, frames: Frames
 ) -> None:
-    """With one wrong option and any cells, the result is sound, or the transformation raises a ``DashwrightError``."""
+    """With one wrong option and any cells, the result is sound (see ``is_sound``), or the transformation raises a ``DashwrightError``."""
     index, path = transformation_and_path
     name, options = OPTIONS[index]
     with contextlib.suppress(DashwrightError):
@@ -132,11 +135,10 @@ def test_an_endless_pattern_is_stopped() -> None:
 def test_a_merge_ends_at_the_deadline() -> None:
     """A merge compares many rows with the same key only until the deadline."""
     limits = Limits(deadline=Deadline(0.05), transformation_cells=10**7)
-    rows = [frame(ref_id, k=["x"] * 60_000, v=list(range(start, start + 60_000))) for ref_id, start in (("A", 0), ("B", 10**6))]
-    rows[1] = rows[1].with_columns([rows[1].columns[0], column("w", [1] * 60_000)])
-    rows[0] = rows[0].with_columns([rows[0].columns[0], rows[0].columns[1], column("w", list(range(60_000)))])
+    count = 60_000
+    frames = [frame("A", k=["x"] * count, v=list(range(count)), w=list(range(count))), frame("B", k=["x"] * count, w=[1] * count)]
     with pytest.raises(DeadlineExceeded):
-        apply_all(rows, {"id": "merge"}, limits=limits)
+        apply_all(frames, {"id": "merge"}, limits=limits)
 
 
 def test_memory_is_reserved() -> None:

@@ -81,11 +81,16 @@ def test_every_dashboard_has_its_time_and_identity() -> None:
     """The builtin variables are the time range, the dashboard, the organization and all other variables of the dashboard."""
     end = datetime(2024, 1, 15, 12, tzinfo=UTC)
     builtin = builtin_values(
-        TimeRange(end - timedelta(hours=1), end), ("now-1h", "now"), "Europe/Berlin", {"uid": "u", "title": "Board"}, 3
+        TimeRange(end - timedelta(hours=1), end),
+        address_range=("now-1h", "now"),
+        zone_name="Europe/Berlin",
+        dashboard={"uid": "u", "title": "Board"},
+        org_id=3,
     )
     scope = Scope(builtin).with_values({"v": Value.of(["a", "b"])})
     assert scope.interpolate("$__from ${__to} $__timezone") == "1705316400000 1705320000000 Europe/Berlin"
     assert scope.interpolate("$__dashboard ${__dashboard.uid} ${__org.id} $__url_time_range") == "Board u 3 from=now-1h&to=now"
+    # ``$__interval`` is a macro of data sources, not a variable of dashboards.
     assert scope.interpolate("?$__all_variables $__interval") == "?var-v=a&var-v=b $__interval"
 
 

@@ -10,16 +10,15 @@ from dashwright.expressions.variables.references import resolve_reference
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Value
 
-PROM, OTHER_SOURCE, SQL = (
-    CatalogEntry("p", "Prom", "prometheus", is_default=True),
-    CatalogEntry("o", "Other", "prometheus"),
-    CatalogEntry("s", "Sql", "grafana-postgresql-datasource"),
-)
-#: Two data sources for PromQL, the first of which is the default, and one for SQL.
+PROM = CatalogEntry(uid="p", name="Prom", type="prometheus", is_default=True)
+OTHER_SOURCE = CatalogEntry(uid="o", name="Other", type="prometheus")
+SQL = CatalogEntry(uid="s", name="Sql", type="grafana-postgresql-datasource")
+# The default data source is not the first of its type.
 CATALOG = Catalog([OTHER_SOURCE, PROM, SQL])
-#: Variables that name data sources by uid or name, one that names an unknown one, and a broken variable.
+# The value of ``gone`` is not a data source, and ``bad`` has a problem instead of a value.
 SCOPE = Scope(
-    {"ds": Value.of("o"), "named": Value.of("Other"), "many": Value.of(["o", "p"]), "gone": Value.of("x")}, {"bad": "$bad is broken"}
+    {"ds": Value.of("o"), "named": Value.of("Other"), "many": Value.of(["o", "p"]), "gone": Value.of("x")},
+    problems={"bad": "$bad is broken"},
 )
 
 
@@ -67,7 +66,7 @@ def test_a_problem_names_the_variable_and_its_value(reference: Any, problem: str
 
 
 def test_data_sources_that_the_caller_may_not_query_replace_no_other() -> None:
-    """An unknown data source is replaced by one that the caller may query; a known one never is."""
+    """An unknown data source is replaced by one that the caller may query. A known data source is not replaced, even if it is hidden."""
     hidden = CatalogEntry("p", "Prom", "prometheus", is_default=True, can_query=False)
     catalog = Catalog([hidden, OTHER_SOURCE])
     assert resolve_reference({"type": "prometheus", "uid": "gone"}, catalog, SCOPE) == {"type": "prometheus", "uid": "o"}
@@ -129,7 +128,8 @@ def test_only_the_query_has_the_format_of_the_data_source() -> None:
     (resolved,) = read_targets(
         {"targets": [target]}, {}, CATALOG, Scope({"many": Value(("a.", "b"), is_list=True, is_selection=True)})
     ).targets
-    assert (resolved["expr"], resolved["legendFormat"]) == ("x=~'(a\\\\.|b)'", "{a.,b}")
+    assert resolved["expr"] == "x=~'(a\\\\.|b)'"
+    assert resolved["legendFormat"] == "{a.,b}"
 
 
 def test_targets_with_one_id_are_distinguished() -> None:

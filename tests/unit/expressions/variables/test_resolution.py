@@ -56,7 +56,12 @@ async def resolve_variables(
     """
     board = {"templating": {"list": list(variables)}, **spec}
     context = ResolutionContext(
-        CATALOG, TimeRange(END - timedelta(hours=1), END), {}, url or {}, (source or RecordingSource()).send_query, seconds=seconds
+        CATALOG,
+        TimeRange(END - timedelta(hours=1), END),
+        builtin={},
+        from_url=url or {},
+        query_options=(source or RecordingSource()).send_query,
+        seconds=seconds,
     )
     return await resolve(board, [str(variable["name"]) for variable in variables], context)
 
@@ -90,6 +95,7 @@ def variable(type_: str, query: Any = "", current: Any = None, **members: Any) -
         (variable("datasource", "prometheus", "Prom B"), "b"),
         (variable("datasource", "prometheus", "gone", regex="/B$/"), "b"),
         (variable("interval", "1m,5m", "5m"), "5m"),
+        # The range of an hour in 30 steps.
         (variable("interval", "1m,5m", "$__auto_interval_v", auto=True, auto_count=30, auto_min="10s"), "2m"),
         (variable("interval", "1m,5m"), "1m"),
         (variable("textbox", "typed"), "typed"),
@@ -115,7 +121,7 @@ async def test_elements_define_variables_too() -> None:
         {"kind": "DatasourceVariable", "spec": {"name": "d", "pluginId": "prometheus", "current": {"value": "b"}}},
         {"kind": "SwitchVariable", "spec": {"name": "s", "current": "on", "disabledValue": "off"}},
     ]
-    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, RecordingSource().send_query)
+    context = ResolutionContext(CATALOG, TimeRange(END, END), builtin={}, from_url={}, query_options=RecordingSource().send_query)
     resolved = await resolve({"variables": variables, "elements": {}}, ["q", "t", "d", "s"], context)
     assert resolved.scope.interpolate("$q $t $d $s") == "y typed b on"
 
@@ -143,7 +149,7 @@ async def test_variables_refer_to_earlier_and_later_ones() -> None:
 async def test_only_variables_in_use_are_queried() -> None:
     """Only the queries of variables that the dashboard refers to, directly or indirectly, are sent."""
     source = RecordingSource()
-    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.send_query)
+    context = ResolutionContext(CATALOG, TimeRange(END, END), builtin={}, from_url={}, query_options=source.send_query)
     queries = {"used": "$inner", "inner": "x", "spare": "y"}
     board = {"templating": {"list": [{**variable("query", query), "name": name} for name, query in queries.items()]}}
     await resolve(board, names_in("$used"), context)
@@ -156,7 +162,8 @@ async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> 
     source = RecordingSource()
     cyclic_variables = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
     resolved = await resolve_variables(*cyclic_variables, source=source)
-    assert (resolved.scope.interpolate("$m $n"), source.sent_queries) == ("m n", [])
+    assert resolved.scope.interpolate("$m $n") == "m n"
+    assert source.sent_queries == []
     assert resolved.notices == ["$m, $n refer to each other in a circle, so each has its saved value"]
 
 
@@ -172,7 +179,7 @@ async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
     [(["a"], "$a has"), (["a", "b"], "$a, $b have"), (list("abcdefg"), "$a, $b, $c, $d, $e and 2 more have")],
 )
 async def test_variables_that_fail_for_one_reason_have_one_problem(names: list[str], subject: str) -> None:
-    """A page or panel whose variables all use a data source that fails shows the reason once."""
+    """Variables that fail for the same reason have the same problem, which names at most five of them, so that users see it once."""
     resolved = await resolve_variables(*({**variable("query", "fail"), "name": name} for name in names))
     assert resolved.scope.problems == dict.fromkeys(names, f"{subject} no options: it is broken")
 
@@ -180,10 +187,8 @@ async def test_variables_that_fail_for_one_reason_have_one_problem(names: list[s
 async def test_a_missing_data_source_is_the_only_problem_of_its_queries() -> None:
     """A variable that queries a missing data source has the same problem as the variable that selects this data source."""
     source = RecordingSource()
-    source_variable, query_variable = (
-        {**variable("datasource", "loki"), "name": "ds"},
-        {**variable("query", "x", datasource={"uid": "$ds"}), "name": "q"},
-    )
+    source_variable = {**variable("datasource", "loki"), "name": "ds"}
+    query_variable = {**variable("query", "x", datasource={"uid": "$ds"}), "name": "q"}
     resolved = await resolve_variables(query_variable, source_variable, source=source)
     problem = "$ds, $q have no options: there is no data source of the type 'loki' that you may query"
     assert resolved.scope.problems == dict.fromkeys(("ds", "q"), problem)
@@ -247,10 +252,14 @@ async def test_slow_queries_end_with_the_budget() -> None:
 async def test_filters_apply_to_queries_of_their_data_source(
     source: Any, filters: Any, url: Sequence[str] | None, text: str, uids: Sequence[str], notice: str
 ) -> None:
-    """Filters apply to queries of their data source. Those of the URL replace saved ones. A notice names those that cannot be applied."""
+    """Filters apply to queries of their data source. Filters in the URL replace saved filters.
+
+    A notice names filters that cannot be applied.
+    """
     definition = variable("adhoc", datasource=source, filters=filters)
     resolved = await resolve_variables(definition, url={"v": url} if url else None)
-    assert (resolved.scope.interpolate("$v"), list(resolved.scope.filters)) == (text, uids)
+    assert resolved.scope.interpolate("$v") == text
+    assert list(resolved.scope.filters) == uids
     if notice:
         assert notice in resolved.notices[0]
     else:
@@ -269,24 +278,26 @@ async def test_inputs_of_shared_dashboards_have_values() -> None:
 
 #: Options in no order, whose order depends on the case of letters and on the value of numbers.
 NAMES = ["web-10", "web-9", "Web-1", "db-2", "db-2", "cache"]
+# Grafana's numbers of orders.
+UNSORTED, ALPHABETICAL, NUMERICAL, NUMERICAL_DESCENDING, CASE_INSENSITIVE_DESCENDING, NATURAL = 0, 1, 3, 4, 6, 7
 
 
 @pytest.mark.parametrize(
     ("pattern", "sort", "values"),
     [
-        ("", 0, ["web-10", "web-9", "Web-1", "db-2", "cache"]),
-        ("", 1, ["Web-1", "cache", "db-2", "web-10", "web-9"]),
-        ("", 3, ["cache", "Web-1", "db-2", "web-9", "web-10"]),
-        ("", 4, ["web-10", "web-9", "db-2", "Web-1", "cache"]),
-        ("", 6, ["web-9", "web-10", "Web-1", "db-2", "cache"]),
-        ("", 7, ["cache", "db-2", "Web-1", "web-9", "web-10"]),
-        ("/web/", 0, ["web-10", "web-9"]),
-        ("/WEB-\\d+/i", 1, ["Web-1", "web-10", "web-9"]),
-        ("/^(\\w)\\w*-/", 0, ["w", "W", "d"]),
-        ("/([a-z]+)/g", 0, ["web", "eb", "db", "cache"]),
-        ("/(?<value>\\d+)/", 0, ["10", "9", "1", "2"]),
-        ("/^(?!web)/", 0, ["Web-1", "db-2", "cache"]),
-        ("cache", 0, ["cache"]),
+        ("", UNSORTED, ["web-10", "web-9", "Web-1", "db-2", "cache"]),
+        ("", ALPHABETICAL, ["Web-1", "cache", "db-2", "web-10", "web-9"]),
+        ("", NUMERICAL, ["cache", "Web-1", "db-2", "web-9", "web-10"]),
+        ("", NUMERICAL_DESCENDING, ["web-10", "web-9", "db-2", "Web-1", "cache"]),
+        ("", CASE_INSENSITIVE_DESCENDING, ["web-9", "web-10", "Web-1", "db-2", "cache"]),
+        ("", NATURAL, ["cache", "db-2", "Web-1", "web-9", "web-10"]),
+        ("/web/", UNSORTED, ["web-10", "web-9"]),
+        ("/WEB-\\d+/i", ALPHABETICAL, ["Web-1", "web-10", "web-9"]),
+        ("/^(\\w)\\w*-/", UNSORTED, ["w", "W", "d"]),
+        ("/([a-z]+)/g", UNSORTED, ["web", "eb", "db", "cache"]),
+        ("/(?<value>\\d+)/", UNSORTED, ["10", "9", "1", "2"]),
+        ("/^(?!web)/", UNSORTED, ["Web-1", "db-2", "cache"]),
+        ("cache", UNSORTED, ["cache"]),
     ],
 )
 def test_options_are_filtered_and_sorted(pattern: str, sort: int, values: list[str]) -> None:
@@ -295,7 +306,10 @@ def test_options_are_filtered_and_sorted(pattern: str, sort: int, values: list[s
 
 
 def test_named_groups_give_value_and_text() -> None:
-    """The groups ``value`` and ``text`` of a pattern are the value and the text of an option. Listed options have them before ``:``."""
+    """The groups ``value`` and ``text`` of a pattern are the value and the text of an option.
+
+    In a list of options, the text is before ``:``, and the value after it.
+    """
     options = queried_options([Option("id=7 name=seven", "id=7 name=seven")], "/id=(?<value>\\d+) name=(?<text>\\w+)/", 0)
     assert options == [Option("7", "seven")]
     assert listed_options(" a , b ,c : d") == [Option("a", "a"), Option("b", "b"), Option("d", "c")]
@@ -321,6 +335,10 @@ def test_an_invalid_regular_expression_is_named() -> None:
     ],
 )
 async def test_a_variable_without_a_data_source_names_the_type(members: dict[str, Any], problem: str) -> None:
-    """The problem names the type of the missing data source, because the default one would receive queries of another language."""
+    """A variable of data sources of a type without a data source has a problem that names the type.
+
+    The default data source is no replacement, because it would receive queries of another language. A variable with a saved value,
+    of testdata or without a type has no problem.
+    """
     resolved = await resolve_variables(variable("datasource", **members))
     assert resolved.scope.problems.get("v", "") == problem
