@@ -246,8 +246,8 @@ async def test_prometheus_receives_the_request_on_the_page(block: Block, request
         await http.close()
     assert response.headers["status"] == 200
     requests = [
-        f"{method} {path} {' '.join(f'{key}={value}' for key, value in parameters.items())}"
-        for method, path, parameters, _ in server.requests
+        f"{request.method} {request.path} {' '.join(f'{key}={value}' for key, value in request.parameters.items())}"
+        for request in server.requests
     ]
     assert sorted(requests) == sorted(requests_block.text.splitlines())
 

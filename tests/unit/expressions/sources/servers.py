@@ -1,7 +1,7 @@
 """A fake data source on a loopback port, with responses that a test chooses."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from aiohttp import web
@@ -16,12 +16,21 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LOOPBACK_RESOLVER = HostResolver(AllowedHosts.parse(LOOPBACK))
 
 
+class ReceivedRequest(NamedTuple):
+    """A request that a server has received."""
+
+    method: str
+    path: str
+    parameters: dict[str, str]  #: The parameters of the query and of the body together.
+    headers: dict[str, str]
+
+
 class FakeServer:
-    """A server that responds by ``handler``, and records the method, path, parameters and headers of requests."""
+    """A server that responds by ``handler``, and records its requests."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self.requests: list[tuple[str, str, dict[str, str], dict[str, str]]] = []
+        self.requests: list[ReceivedRequest] = []
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self._respond)
         self.server = TestServer(application)
@@ -32,9 +41,9 @@ class FakeServer:
         return str(self.server.make_url("/")).rstrip("/")
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
-        """Record the request, with the parameters of its query and body together, and return the handler's response."""
+        """Record the request, and return the handler's response."""
         form = {key: str(value) for key, value in (await request.post()).items()}
-        self.requests.append((request.method, request.path, {**request.query, **form}, dict(request.headers)))
+        self.requests.append(ReceivedRequest(request.method, request.path, {**request.query, **form}, dict(request.headers)))
         return await self._handler(request)
 
 

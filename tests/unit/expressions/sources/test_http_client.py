@@ -30,7 +30,7 @@ SECRET = "s3cret-of-the-source"
 async def send_query(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
     """Return the response of a data source at a URL to a query, with other fields of its record.
 
-    The client caches headers and TLS settings by the version of a record, so a record with others needs another version.
+    The client caches headers and TLS settings by the version of a record, so a test that changes them needs another version.
     """
     return await http.request(source_record(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
@@ -41,7 +41,10 @@ async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClie
     server = await serve(respond_with(b"{}"))
     response = await send_query(http, f"{server.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert response == HttpResponse(200, b"{}")
-    assert server.requests[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
+    (request,) = server.requests
+    assert request.method == method
+    assert request.path == "/prom/api/v1/query"
+    assert request.parameters == {"a": "1", "b": "2", "c": "", "query": "up"}
 
 
 async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
@@ -52,10 +55,13 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
     await send_query(http, server.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
     await send_query(http, server.url, json_data=headers, secrets=secrets, version=2)
     await send_query(http, server.url.replace("://", "://you:pw@"), version=3)
-    headers_of_requests = [headers for *_, headers in server.requests]
-    assert [sent_headers["Authorization"] for sent_headers in headers_of_requests] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
-    assert headers_of_requests[1]["X-Scope-OrgID"] == "7"
-    assert all(sent_headers["Host"] == server.url.removeprefix("http://") for sent_headers in headers_of_requests)
+    by_record, by_header, by_address = (request.headers for request in server.requests)
+    # ``me:pw`` and ``you:pw`` in base64.
+    assert by_record["Authorization"] == "Basic bWU6cHc="
+    assert by_address["Authorization"] == "Basic eW91OnB3"
+    assert by_header["Authorization"] == "Bearer token"
+    assert by_header["X-Scope-OrgID"] == "7"
+    assert all(request.headers["Host"] == server.url.removeprefix("http://") for request in server.requests)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +97,7 @@ async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
         with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
             await send_query(http, server.url.replace("127.0.0.1", host))
+    # A public address.
     with pytest.raises(BadRequest, match=r"without encryption.*DASHWRIGHT_ALLOWED_HOSTS"):
         await send_query(http, "http://93.184.215.14")
     await http.close()
@@ -111,17 +118,16 @@ async def test_a_redirect_to_a_private_address_is_rejected(serve: Serve) -> None
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: HttpClient, method: str) -> None:
-    """The query follows a redirect. Credentials are sent only to the host of the record."""
+    """The query follows a redirect. Credentials are sent to the address of the record, but not to the target of the redirect."""
     target_server = await serve(respond_with(b"{}"))
     redirecting_server = await serve(respond_with(b"", 308, Location=f"{target_server.url}/elsewhere?query=up"))
     assert (await send_query(http, redirecting_server.url, method, basic_auth=True, basic_auth_user="me")).status == 200
-    assert (target_server.requests[0][0], target_server.requests[0][1], target_server.requests[0][2]["query"]) == (
-        method,
-        "/elsewhere",
-        "up",
-    )
-    assert "Authorization" in redirecting_server.requests[0][3]
-    assert "Authorization" not in target_server.requests[0][3]
+    (redirected_request,) = target_server.requests
+    assert redirected_request.method == method
+    assert redirected_request.path == "/elsewhere"
+    assert redirected_request.parameters["query"] == "up"
+    assert "Authorization" in redirecting_server.requests[0].headers
+    assert "Authorization" not in redirected_request.headers
 
 
 async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient) -> None:
@@ -133,6 +139,7 @@ async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient
     server = await serve(redirect_again)
     with pytest.raises(SourceFailed, match="redirects more than 3 times"):
         await send_query(http, server.url)
+    # The first request and three redirected ones.
     assert len(server.requests) == 4
 
 
@@ -174,7 +181,7 @@ async def test_an_invalid_response_is_an_error_of_the_source(http: HttpClient, b
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: str) -> None:
-    """A server may close idle connections at any time without an error for the caller."""
+    """If a server has closed an idle connection, the next query opens another one, without an error for the caller."""
     connections = 0
 
     async def respond_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -208,7 +215,7 @@ async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
     server = await serve(respond_with(b"{}", 200, **{"Set-Cookie": "a=b"}))
     for _ in range(2):
         await send_query(http, server.url)
-    assert all("Cookie" not in headers for *_, headers in server.requests)
+    assert all("Cookie" not in request.headers for request in server.requests)
 
 
 @pytest.fixture(scope="session")

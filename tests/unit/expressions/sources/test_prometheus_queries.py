@@ -1,6 +1,7 @@
 """Queries to Prometheus have the same steps, ranges and macros as in Grafana."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -32,9 +33,11 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 @pytest.mark.parametrize(
     ("span", "scrape", "query", "seconds"),
     [
+        # The larger of ``interval`` and the rounded quotient of the range and ``maxDataPoints``.
         (2 * DAY, "", {"interval": "10m", "intervalMs": 300_000, "maxDataPoints": 761}, 600),
         (2 * DAY, "", {"interval": "2m", "intervalMs": 300_000, "maxDataPoints": 761}, 300),
         (2 * DAY, "", {"interval": "2m", "intervalMs": 900_000, "maxDataPoints": 175}, 900),
+        # Without ``maxDataPoints``, the range is divided into 1,500 points, and the quotient is rounded.
         (12 * HOUR, "15s", {}, 30),
         (HOUR, "15s", {}, 15),
         (2 * DAY, "15s", {"intervalFactor": 10}, 1200),
@@ -43,6 +46,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
         (2 * DAY, "15s", {"interval": "$__interval", "intervalMs": 60_000}, 120),
         (2 * DAY, "15s", {"interval": "${__interval}", "intervalMs": 60_000}, 120),
         (2 * DAY, "15s", {"interval": "1m", "intervalMs": 60_000}, 120),
+        # ``$__rate_interval`` is the step plus the scrape interval, and at least four scrape intervals.
         (2 * DAY, "30s", {"interval": "$__rate_interval", "intervalMs": 100_000, "maxDataPoints": 12_384}, 130),
         (HOUR, "30s", {"interval": "$__rate_interval", "intervalMs": 30_000, "maxDataPoints": 12_384}, 120),
         (2 * DAY, "30s", {"interval": "$__rate_interval", "intervalMs": 120_000, "maxDataPoints": 12_384}, 150),
@@ -56,7 +60,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
     ],
 )
 def test_the_step_is_that_of_saved_panels(span: timedelta, scrape: str, query: dict[str, Any], seconds: int) -> None:
-    """The step depends on the minimum step of the query, panel or data source, on the width of the panel and on the limit of points."""
+    """The step, in seconds, has a minimum from the query, the panel or the data source, and is longer for long ranges and few points."""
     assert prometheus_query(span, scrape=scrape, **query).step == seconds * SECOND
 
 
@@ -89,9 +93,10 @@ def test_the_step_respects_the_limit_of_points(span: int, minimum: int, points: 
     ],
 )
 def test_durations_are_written_in_two_ways(length: float, short: str, exact: str) -> None:
-    """``$__interval`` has one short unit, and ``$__rate_interval`` is exact."""
+    """``$__interval`` is rounded down to one unit, but not below 1 ms. ``$__rate_interval`` is exact."""
     nanoseconds = round(length * SECOND)
-    assert (steps.format_brief(nanoseconds), steps.format_exact(nanoseconds)) == (short, exact)
+    assert steps.format_brief(nanoseconds) == short
+    assert steps.format_exact(nanoseconds) == exact
 
 
 @pytest.mark.parametrize(
@@ -117,7 +122,8 @@ def test_ranges_begin_and_end_on_their_step() -> None:
     """Both ends of a range are rounded down to its step in the time zone of the client. An instant is unchanged."""
     # The range begins 7 seconds after a full minute.
     query_of_range = prometheus_query(HOUR, interval="1m")
-    assert (query_of_range.start % (60 * SECOND), query_of_range.end % (60 * SECOND)) == (0, 0)
+    assert query_of_range.start % (60 * SECOND) == 0
+    assert query_of_range.end % (60 * SECOND) == 0
     assert steps.format_seconds(query_of_range.start) == "1767225600"
     assert steps.format_seconds(prometheus_query(HOUR, interval="1m", instant=True).evaluation_time) == "1767229207"
     # A day begins at 23:00 UTC in a zone that is one hour ahead.
@@ -137,25 +143,26 @@ def test_alignment_subtracts_less_than_a_step(instant: int, width: int, offset: 
 def test_times_are_written_exactly(instant: int) -> None:
     """Times are written exactly: in decimal seconds, without zeros at the end."""
     text = steps.format_seconds(instant)
-    seconds, _, fraction = text.removeprefix("-").partition(".")
-    assert (int(seconds) * SECOND + int(fraction.ljust(9, "0"))) * (-1 if instant < 0 else 1) == instant
+    assert Decimal(text) * SECOND == instant
+    _, _, fraction = text.partition(".")
     assert not fraction.endswith("0")
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    ("query", "is_instant", "is_range"),
     [
-        ({}, (False, True)),
-        ({"instant": True}, (True, False)),
-        ({"instant": True, "range": True}, (True, True)),
-        ({"queryType": "instant"}, (True, False)),
-        ({"queryType": "instant", "range": True}, (False, True)),
+        ({}, False, True),
+        ({"instant": True}, True, False),
+        ({"instant": True, "range": True}, True, True),
+        ({"queryType": "instant"}, True, False),
+        ({"queryType": "instant", "range": True}, False, True),
     ],
 )
-def test_a_query_is_for_a_range_by_default(query: dict[str, Any], expected: tuple[bool, bool]) -> None:
-    """A query without a type, as in old panels, is a range query."""
+def test_a_query_is_for_a_range_by_default(query: dict[str, Any], is_instant: bool, is_range: bool) -> None:
+    """The members ``instant`` and ``range`` decide the kind of a query. Without them, ``queryType`` decides, by default for a range."""
     result = prometheus_query(**query)
-    assert (result.is_instant, result.is_range) == expected
+    assert result.is_instant == is_instant
+    assert result.is_range == is_range
 
 
 @pytest.mark.parametrize(

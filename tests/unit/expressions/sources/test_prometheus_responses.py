@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.expressions.sources.conftest import Serve
 from tests.unit.expressions.sources.records import source_record
 from tests.unit.expressions.sources.servers import FakeServer, respond_with, success
-from tests.unit.expressions.sources.test_prometheus_queries import HOUR, START
+from tests.unit.expressions.sources.test_prometheus_queries import HOUR, SECOND, START
 
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooLarge
 from dashwright.common.models.expressions import SourceQuery
@@ -30,8 +30,16 @@ from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 from dashwright.expressions.sources.prometheus.response import frames_of, parse_response
 from dashwright.expressions.sources.prometheus.source import Prometheus
 
-# A range query of a minute with a step of 15 seconds, without a legend.
-QUERY = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
+QUERY = PrometheusQuery(
+    expr="up",
+    step=15 * SECOND,
+    start=0,
+    end=60 * SECOND,
+    evaluation_time=60 * SECOND,
+    is_instant=False,
+    is_range=True,
+    legend="",
+)
 
 
 def read_frames(body: bytes, limits: Limits | None = None) -> list[Frame]:
@@ -64,7 +72,10 @@ def test_a_matrix_is_a_frame_for_each_series() -> None:
     }
     assert second.meta == {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"resultType": "matrix"}}
     times, values = first.fields
-    assert (times.name, values.name, second.fields[1].name) == ("Time", "up", "Value")
+    assert times.name == "Time"
+    assert values.name == "up"
+    # A series without a name.
+    assert second.fields[1].name == "Value"
     assert times.config == {"interval": 15_000}
     assert values.config == {"displayNameFromDS": 'up{job="a"}'}
     assert times.values.tolist() == [1700000000_000000000, 1700000015_123000000, 1700000030_000000000]
@@ -77,9 +88,10 @@ def test_a_matrix_is_a_frame_for_each_series() -> None:
 
 def test_series_with_equal_times_share_one_column() -> None:
     """Series with equal times share one column, so that expressions find common axes fast, even if other series are in between."""
-    frames = read_frames(
-        success("matrix", [series({"n": str(n)}, *((1700000000 + 15 * i, "1") for i in range(5 if n == 1 else 6))) for n in range(4)])
-    )
+    six_points = [(1700000000 + 15 * index, "1") for index in range(6)]
+    five_points = six_points[:5]
+    matrix = [series({"n": str(n)}, *points) for n, points in enumerate((six_points, five_points, six_points, six_points))]
+    frames = read_frames(success("matrix", matrix))
     times = [frame.fields[0].values for frame in frames]
     assert times[0] is times[2] is times[3]
     assert times[0] is not times[1]
@@ -151,7 +163,8 @@ def test_a_vector_is_a_number_for_each_series() -> None:
 def test_scalars_and_strings_are_one_frame() -> None:
     """A scalar is a frame that expressions read as a number. A string is a frame that expressions cannot read."""
     (scalar,) = read_frames(success("scalar", [1700000000.5, "3"]))
-    assert (scalar.fields[0].values.tolist(), scalar.fields[1].values.tolist()) == ([1700000000_500000000], [3.0])
+    assert scalar.fields[0].values.tolist() == [1700000000_500000000]
+    assert scalar.fields[1].values.tolist() == [3.0]
     assert isinstance(values_of([scalar]), Numbers)
     (text,) = read_frames(success("string", [1700000000, "hello"]))
     assert text.fields[1].values.tolist() == ["hello"]
@@ -160,9 +173,10 @@ def test_scalars_and_strings_are_one_frame() -> None:
 
 
 def test_an_empty_response_is_a_frame_without_fields() -> None:
-    """A response without series is a frame without fields. Expressions read it as no data. It has the query for clients."""
+    """A response without series is a frame without fields, which expressions read as no data. Its metadata has the query."""
     (frame,) = read_frames(success("matrix", []))
-    assert (frame.fields, frame.meta) == ((), {"executedQueryString": "Expr: up\nStep: 15s"})
+    assert frame.fields == ()
+    assert frame.meta == {"executedQueryString": "Expr: up\nStep: 15s"}
     assert isinstance(values_of([frame]), NoData)
 
 
@@ -180,6 +194,7 @@ def histogram(*buckets: list[Any]) -> dict[str, Any]:
 
 def test_native_histograms_are_cells() -> None:
     """The frame of a series of histograms has a row for each bucket at each time, and follows the frames of other series."""
+    # Two buckets at 1 s and one at 16.5 s. The numbers 0 and 3 are kinds of bounds.
     points = [[1, histogram([0, "0.5", "1", "2"], [3, "-0.1", "0.1", "1"])], [16.5, histogram([0, "1", "+Inf", "7"])]]
     body = success("matrix", [{"metric": {"job": "h"}, "histograms": points}, series({"job": "a"}, (1, "1"))])
     values, cells = read_frames(body)
@@ -193,9 +208,10 @@ def test_native_histograms_are_cells() -> None:
     ]
     assert cells.fields[3].labels == Labels.of({"job": "h"})
     assert cells.meta == {"type": "heatmap-cells"}
-    frames = values_of([values, cells])
-    assert isinstance(frames, Series)
-    assert len(frames.labels) == 1
+    # Expressions read only the series of numbers.
+    series_of_expressions = values_of([values, cells])
+    assert isinstance(series_of_expressions, Series)
+    assert len(series_of_expressions.labels) == 1
 
 
 def test_a_sample_may_be_a_histogram() -> None:
@@ -279,6 +295,7 @@ def test_the_numbers_of_series_and_points_are_limited() -> None:
 @pytest.mark.parametrize(("result_type", "points"), [("matrix", 60), ("matrix", 1), ("vector", 1)])
 def test_reading_a_range_takes_few_times_the_memory_of_its_body(result_type: str, points: int) -> None:
     """Body, labels and points of many series together take at most 2.5 times the memory of the body."""
+    # Values of different lengths.
     values = ",".join([f'[{1700000000 + 15 * index},"{index * 1.234567}"]' for index in range(points)])
     member = f'"values":[{values}]' if result_type == "matrix" else f'"value":{values}'
     items = [
@@ -325,19 +342,23 @@ async def query(http: HttpClient, server: FakeServer, options: dict[str, Any] | 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_ranges_and_instants_are_requested_by_the_configured_method(serve: Serve, http: HttpClient, method: str) -> None:
-    """Requests are POST unless the data source is configured otherwise, and have its time-out."""
+    """Requests are POST unless the data source is configured for GET, and have its time-out. An instant is not rounded to the step."""
     server = await serve(respond_with(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
     options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
     frames = await query(http, server, options, instant=True, range=True)
     assert len(frames) == 2
-    assert [request[:3] for request in server.requests] == [
-        (method, "/api/v1/query", {"query": "up", "time": "1767229207", "timeout": "7s"}),
-        (
-            method,
-            "/api/v1/query_range",
-            {"query": "up", "start": "1767225600", "end": "1767229200", "step": "60", "timeout": "7s"},
-        ),
-    ]
+    instant_request, range_request = server.requests
+    assert [instant_request.method, range_request.method] == [method, method]
+    assert instant_request.path == "/api/v1/query"
+    assert instant_request.parameters == {"query": "up", "time": "1767229207", "timeout": "7s"}
+    assert range_request.path == "/api/v1/query_range"
+    assert range_request.parameters == {
+        "query": "up",
+        "start": "1767225600",
+        "end": "1767229200",
+        "step": "60",
+        "timeout": "7s",
+    }
 
 
 async def test_exemplars_are_not_supported(serve: Serve, http: HttpClient) -> None:
@@ -382,11 +403,11 @@ async def test_health_computes_a_sum(serve: Serve, http: HttpClient) -> None:
     """The health check queries ``1+1``, and returns the sentence that clients know from Grafana."""
     server = await serve(respond_with(success("scalar", [4, "2"])))
     assert await Prometheus(source_record(server.url), http).health() == "Successfully queried the Prometheus API."
-    assert server.requests[0][2]["query"] == "1+1"
+    assert server.requests[0].parameters["query"] == "1+1"
 
 
 async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large response is parsed in a thread and has the same frames."""
+    """A small response is parsed in the event loop, and a large one in a thread. Both have a frame for each series."""
     on_main_thread = []
     original = Prometheus._frames
 
@@ -404,6 +425,7 @@ async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpCl
 
 def test_ranges_with_the_same_steps_have_the_same_key() -> None:
     """A range query a second later has the same points and the same key. An instant query or another legend has another key."""
+    # The preparation of a query needs no HTTP client.
     source = Prometheus(source_record("http://x"), None)  # type: ignore[arg-type]
     later_range = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)
 

@@ -44,7 +44,8 @@ SERIES = [{"__name__": "up", "job": "a"}]
 def test_functions_are_requests(text: str, path: str, parameters: dict[str, str], data: object, values: list[str]) -> None:
     """Each function of a variable's query is a request with a path and parameters, and reads values from the response."""
     request = variable_request(text, RANGE)
-    assert (request.path, dict(request.parameters)) == (path, parameters)
+    assert request.path == path
+    assert dict(request.parameters) == parameters
     assert request.read(orjson.dumps({"status": "success", "data": data})) == values
 
 

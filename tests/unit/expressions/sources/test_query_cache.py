@@ -26,7 +26,7 @@ class ManualClock(Clock):
 
 
 class CountingSource:
-    """A source that responds when it is released, which it is at first, and counts its queries."""
+    """A source that responds while ``released`` is set, as it is by default, and counts its queries."""
 
     def __init__(self, size: int = 10, error: Exception | None = None) -> None:
         self.count = 0
@@ -53,14 +53,19 @@ def frame(size: int) -> Frame:
     return Frame([Field("v", FieldType.FLOAT64, np.zeros(size), np.zeros(size, np.bool_))])
 
 
+async def is_shared(cache: QueryCache, key: str, source: CountingSource) -> bool:
+    """Return whether the result for a key is that of an earlier or concurrent caller."""
+    _, is_shared_result = await cache.get(key, source)
+    return is_shared_result
+
+
 async def test_a_result_is_cached_for_its_time() -> None:
     """A result is cached for the configured time, and queried again afterwards."""
     clock, source = ManualClock(), CountingSource()
     cache = QueryCache(seconds=10, clock=clock)
-    # ``get`` returns the frames, and whether they are a shared result.
-    assert [(await cache.get("k", source))[1] for _ in range(3)] == [False, True, True]
+    assert [await is_shared(cache, "k", source) for _ in range(3)] == [False, True, True]
     clock.current_seconds += 10
-    assert (await cache.get("k", source))[1] is False
+    assert not await is_shared(cache, "k", source)
     assert source.count == 2
 
 
@@ -70,11 +75,12 @@ async def test_the_least_recently_used_is_evicted_first() -> None:
     cache, source = QueryCache(max_bytes=2 * result_bytes), CountingSource(1000)
     for key in ("a", "b", "a", "c"):
         await cache.get(key, source)
-    assert [(await cache.get(key, source))[1] for key in ("a", "c", "b")] == [True, True, False]
-    assert (await cache.get("large", CountingSource(3000)))[1] is False
-    assert (await cache.get("large", CountingSource(3000)))[1] is False
+    assert await is_shared(cache, "a", source)
+    assert await is_shared(cache, "c", source)
+    assert not await is_shared(cache, "b", source)
+    assert [await is_shared(cache, "large", CountingSource(3000)) for _ in range(2)] == [False, False]
     disabled_cache = QueryCache(max_bytes=0)
-    assert [(await disabled_cache.get("k", source))[1] for _ in range(2)] == [False, False]
+    assert [await is_shared(disabled_cache, "k", source) for _ in range(2)] == [False, False]
 
 
 async def test_the_size_of_the_cache_is_a_metric() -> None:
@@ -86,6 +92,7 @@ async def test_the_size_of_the_cache_is_a_metric() -> None:
     for key in ("a", "b", "c"):
         await cache.get(key, source)
         sizes.append(cache_size())
+    # The third result evicts the first.
     assert sizes == [(result_bytes, 1), (2 * result_bytes, 2), (2 * result_bytes, 2)]
     clock.current_seconds += 10
     # The expired results are removed, and the new one is too large.
@@ -126,15 +133,15 @@ def documents(count: int) -> Frame:
 
 
 async def test_the_size_of_json_counts_nested_values() -> None:
-    """A JSON value that does not fit with its nested values is not cached."""
+    """The size of a JSON value includes its nested values. A value that is larger than the cache is not cached."""
     # An object with one member takes at least 50 bytes.
     assert size_of([documents(10_000)]) >= 10_000 * 50
     source = CountingSource()
     source.frames = [documents(10_000)]
-    cache = QueryCache(max_bytes=1024 * 1024)
-    assert [(await cache.get("k", source))[1] for _ in range(2)] == [False, False]
-    cache = QueryCache()
-    assert [(await cache.get("k", source))[1] for _ in range(2)] == [False, True]
+    small_cache = QueryCache(max_bytes=1024 * 1024)
+    assert [await is_shared(small_cache, "k", source) for _ in range(2)] == [False, False]
+    large_cache = QueryCache()
+    assert [await is_shared(large_cache, "k", source) for _ in range(2)] == [False, True]
 
 
 async def test_json_with_too_many_values_is_not_cached() -> None:
@@ -142,12 +149,13 @@ async def test_json_with_too_many_values_is_not_cached() -> None:
     source = CountingSource()
     source.frames = [documents(100_000)]
     assert size_of(source.frames) == math.inf
-    cache = QueryCache(max_bytes=1 << 40)
-    assert [(await cache.get("k", source))[1] for _ in range(2)] == [False, False]
+    cache = QueryCache(max_bytes=2**40)
+    assert [await is_shared(cache, "k", source) for _ in range(2)] == [False, False]
 
 
 async def test_concurrent_callers_share_one_query() -> None:
     """Concurrent callers send one query and receive the same frame objects."""
+    # Without cached results, only running queries are shared.
     cache, source = QueryCache(max_bytes=0), CountingSource()
     source.released.clear()
     tasks = [asyncio.create_task(cache.get("k", source)) for _ in range(3)]
@@ -155,14 +163,14 @@ async def test_concurrent_callers_share_one_query() -> None:
     source.released.set()
     results = await asyncio.gather(*tasks)
     assert source.count == 1
-    assert [is_cached for _, is_cached in results] == [False, True, True]
+    assert [is_shared_result for _, is_shared_result in results] == [False, True, True]
     assert all(frames is results[0][0] for frames, _ in results)
 
 
 async def test_a_cancelled_caller_does_not_affect_others() -> None:
-    """If a caller is cancelled, the others get the result.
+    """If one of several callers is cancelled, their query continues.
 
-    If the last one is cancelled, so is the query, and the next caller starts a new one.
+    If the last caller is cancelled, the query is cancelled, and the next caller sends the query again.
     """
     cache, source = QueryCache(), CountingSource()
     source.released.clear()
@@ -170,27 +178,30 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait([first])
-    assert (source.count, source.cancelled) == (1, 0)
+    assert source.count == 1
+    assert source.cancelled == 0
     second.cancel()
     await asyncio.wait([second])
     third = asyncio.create_task(cache.get("k", source))
     # One round starts the caller, and the next one starts its query.
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert (source.count, source.cancelled) == (2, 1)
+    assert source.count == 2
+    assert source.cancelled == 1
     source.released.set()
-    assert (await third)[1] is False
+    _, is_shared_result = await third
+    assert not is_shared_result
 
 
 async def test_a_fresh_result_is_queried_on_request() -> None:
-    """A request for fresh results uses neither the cache nor running queries, but shares its own equal queries. The results are cached."""
+    """A request for fresh results does not use the cache. Equal queries of the request are sent once, and their result is cached."""
     cache, source = QueryCache(), CountingSource()
     await cache.get("k", source)
     request = object()
     results = await asyncio.gather(*(cache.get("k", source, fresh_token=request) for _ in range(2)))
     assert source.count == 2
-    assert [is_cached for _, is_cached in results] == [False, True]
-    assert (await cache.get("k", source))[1] is True
+    assert [is_shared_result for _, is_shared_result in results] == [False, True]
+    assert await is_shared(cache, "k", source)
 
 
 async def test_shared_frames_cannot_be_changed() -> None:

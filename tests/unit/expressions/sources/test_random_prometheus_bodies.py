@@ -17,8 +17,18 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.prometheus import response
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
+from dashwright.expressions.sources.prometheus.steps import SECOND
 
-QUERY = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
+QUERY = PrometheusQuery(
+    expr="up",
+    step=15 * SECOND,
+    start=0,
+    end=60 * SECOND,
+    evaluation_time=60 * SECOND,
+    is_instant=False,
+    is_range=True,
+    legend="",
+)
 
 # The parts of random bodies: white space, numbers in every notation, points, labels, and unknown members.
 SPACES = st.text(" \t\r\n", max_size=2)
@@ -84,7 +94,11 @@ class JsonWriter:
 def bodies(draw: st.DrawFn) -> bytes:
     """Draw the body of a successful response with a matrix or vector."""
     result_type = draw(st.sampled_from(["matrix", "vector"]))
-    points = st.fixed_dictionaries({"values": st.lists(POINTS, max_size=6)} if result_type == "matrix" else {"value": POINTS})
+    points: st.SearchStrategy[dict[str, Any]]
+    if result_type == "matrix":
+        points = st.fixed_dictionaries({"values": st.lists(POINTS, max_size=6)})
+    else:
+        points = st.fixed_dictionaries({"value": POINTS})
     item = st.tuples(EXTRAS, METRICS, points).map(lambda parts: parts[0] | {"metric": parts[1]} | parts[2])
     items = draw(st.lists(item, max_size=7))
     data = draw(EXTRAS) | {"resultType": result_type, "result": items}
@@ -106,7 +120,8 @@ def test_every_notation_is_read_like_plain_json(body: bytes, chunk_items: int) -
     assert len(frames) == len(items)
     for frame, item in zip(frames, items, strict=True):
         times, values = frame.fields
-        points = item.get("values", [item["value"]] if "value" in item else [])
+        # An item of a vector has one point, as ``value``.
+        points = [item["value"]] if "value" in item else item["values"]
         assert values.labels == Labels.of(item["metric"])
         assert times.values.tolist() == [round(seconds * 1000) * 10**6 for seconds, _ in points]
         np.testing.assert_array_equal(values.values, np.array([float(value) for _, value in points], np.float64))

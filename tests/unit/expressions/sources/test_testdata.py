@@ -49,7 +49,10 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
     """A random walk has a point for each interval, from the beginning of the range and without its end."""
     first, second = await send_query("random_walk", seriesCount=2, intervalMs=60_000, labels='host="h$seriesIndex", zone=a')
     times, values = first.fields
-    assert (first.name, times.name, values.name, second.fields[1].name) == ("", "time", "A-series", "A-series1")
+    assert first.name == ""
+    assert times.name == "time"
+    assert values.name == "A-series"
+    assert second.fields[1].name == "A-series1"
     assert first.meta == {"type": "timeseries-multi", "custom": {"customStat": 10}}
     assert times.config == {"interval": 60_000}
     assert field_values(times) == [RANGE_START + 60_000 * index for index in range(5)]
@@ -80,19 +83,19 @@ async def test_a_random_walk_takes_the_numbers_of_the_standard_generator(span: t
 
 async def test_a_random_walk_can_be_repeated() -> None:
     """Equal queries over the same range return the same walk; another range, series or refId has another walk."""
-    walks = [
+    walk, equal_walk, walk_of_ref_id_b, longer_walk = [
         field_values((await send_query("random_walk", **options))[0].fields[1])
         for options in ({}, {}, {"ref_id": "B"}, {"span": timedelta(minutes=5, seconds=1)})
     ]
-    assert walks[0] == walks[1]
-    assert walks[0][0] != walks[2][0]
-    assert walks[0] != walks[3][: len(walks[0])]
-    two_series = await send_query("random_walk", seriesCount=2)
-    assert field_values(two_series[0].fields[1]) == walks[0]
-    assert field_values(two_series[1].fields[1]) != walks[0]
+    assert equal_walk == walk
+    assert walk_of_ref_id_b[0] != walk[0]
+    assert longer_walk[: len(walk)] != walk
+    first_series, second_series = await send_query("random_walk", seriesCount=2)
+    assert field_values(first_series.fields[1]) == walk
+    assert field_values(second_series.fields[1]) != walk
 
 
-@given(st.floats(-100, 100), st.floats(0, 50), st.floats(0, 10), st.floats(0, 10))
+@given(start=st.floats(-100, 100), width=st.floats(0, 50), spread=st.floats(0, 10), noise=st.floats(0, 10))
 async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spread: float, noise: float) -> None:
     """Each step is at most half of the spread, plus noise, and all values are within the bounds."""
     (frame,) = await send_query("random_walk", startValue=start, spread=spread, noise=noise)
@@ -111,6 +114,7 @@ async def test_a_random_walk_is_bounded() -> None:
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
         await send_query("random_walk", seriesCount=11, limits=Limits(query_series=10))
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
+        # Two series of 300 points have 600.
         await send_query("random_walk", seriesCount=2, limits=Limits(query_points=599))
     memory = Reservation(MemoryBudget(), None)
     assert await send_query("random_walk", seriesCount=-1, limits=Limits(memory=memory)) == []
@@ -125,7 +129,9 @@ async def test_pulses_are_counted_from_the_epoch() -> None:
     wave = {"timeStep": 30, "onCount": 2, "onValue": 5, "offCount": 3, "offValue": "null"}
     (frame,) = await send_query("predictable_pulse", pulseWave=wave, labels="{a=b}", alias="pulse")
     times, values = frame.fields
-    assert (frame.name, times.name, values.name) == ("pulse", "Time", "Value")
+    assert frame.name == "pulse"
+    assert times.name == "Time"
+    assert values.name == "Value"
     assert frame.meta == {"type": "timeseries-multi", "typeVersion": [0, 0]}
     # The range starts 7 seconds after a multiple of the step. A cycle has 5 steps of 30 seconds, of which the first 2 are on.
     assert field_values(times)[0] == RANGE_START - 7_000
@@ -169,7 +175,7 @@ async def test_slow_data_is_not_slower_than_allowed() -> None:
 
 
 async def test_testdata_can_be_disabled() -> None:
-    """A setting disables the source, and the error names it."""
+    """A setting disables the source. The error of a query to the disabled source names the setting."""
     query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": TYPE}})
     (error,) = await SourceRegistry(testdata=False).find([query], QueryContext())
     assert isinstance(error, BadRequest)
@@ -182,7 +188,9 @@ async def test_the_server_error_scenario_fails_unless_it_has_values() -> None:
         await send_query("server_error_500")
     (frame,) = await send_query("server_error_500", stringInput="1, 20, null")
     assert field_values(frame.fields[0]) == [RANGE_START, RANGE_START + 150_000, RANGE_START + 300_000]
-    assert (frame.fields[1].name, frame.fields[1].type, field_values(frame.fields[1])) == ("A-series", FieldType.INT64, [1, 20, None])
+    assert frame.fields[1].name == "A-series"
+    assert frame.fields[1].type is FieldType.INT64
+    assert field_values(frame.fields[1]) == [1, 20, None]
     (csv_frame,) = await send_query("csv_metric_values", stringInput="1,20,null")
     assert field_values(csv_frame.fields[1]) == [1, 20, None]
     assert (await send_query("csv_metric_values"))[0].fields == ()
@@ -234,7 +242,8 @@ async def test_csv_columns_have_inferred_types() -> None:
 def test_a_column_has_the_narrowest_type_that_fits(texts: list[str], type_: str, values: list[Any]) -> None:
     """A column has the narrowest type that fits all of its values, or is text if no other type fits."""
     field = field_of("x", texts)
-    assert (field.type.value, field_values(field)) == (type_, values)
+    assert field.type.value == type_
+    assert field_values(field) == values
 
 
 @given(st.text(max_size=200))
