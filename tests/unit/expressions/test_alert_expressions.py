@@ -1,4 +1,4 @@
-"""Resample, threshold and classic conditions in requests: the fields of their targets, and the response."""
+"""Targets of resample, threshold and classic conditions are parsed and evaluated, or rejected with the reason."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from dashwright.expressions.queries import respond
 
 EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
-# Labels and their fingerprints in Grafana.
+# Labels, and their fingerprints as Grafana computes and stores them.
 FINGERPRINTS = [
     ({}, 14695981039346656037),
     ({"a": "b"}, 3235092508251482840),
@@ -152,17 +152,12 @@ async def test_a_resample_has_its_own_time_range_or_that_of_the_request() -> Non
     """A resample expression has the time range of the request or its own. Its first timestamp is the start of the range."""
     fields = {"expression": "$A", "window": "30s", "downsampler": "sum", "upsampler": "fillna"}
     own_range = {"timeRange": {"from": "10000", "to": "90000"}}
-    frames = {
-        ref_id: (
-            await frames_of(
-                ref_id, raw_query("A", series([1, 2])), target("B", "resample", **fields), target("C", "resample", **fields, **own_range)
-            )
-        )
-        for ref_id in "BC"
-    }
-    assert frames["B"][0]["data"]["values"] == [[0, 30_000, 60_000], [None, 3.0, None]]
-    assert frames["C"][0]["data"]["values"] == [[10_000, 40_000, 70_000], [3.0, None, None]]
-    assert frames["B"][0]["schema"]["fields"][1]["name"] == "B"
+    queries = [raw_query("A", series([1, 2])), target("B", "resample", **fields), target("C", "resample", **fields, **own_range)]
+    (frame,) = await frames_of("B", *queries)
+    assert frame["data"]["values"] == [[0, 30_000, 60_000], [None, 3.0, None]]
+    assert frame["schema"]["fields"][1]["name"] == "B"
+    (frame_of_own_range,) = await frames_of("C", *queries)
+    assert frame_of_own_range["data"]["values"] == [[10_000, 40_000, 70_000], [3.0, None, None]]
 
 
 async def test_the_number_of_windows_is_limited() -> None:
@@ -276,7 +271,10 @@ async def test_a_threshold_without_loaded_dimensions_uses_its_evaluator() -> Non
 
 
 async def test_classic_conditions_read_queries_only() -> None:
-    """Classic conditions read only queries, and no expression reads classic conditions. Only the invalid target has an error."""
+    """Classic conditions that read an expression are an error, and so is an expression that reads classic conditions.
+
+    Valid classic conditions that such an expression reads have a result.
+    """
     classic_conditions = target("C", "classic_conditions", conditions=[condition("B", "last", "gt", 1)])
     threshold = target("D", "threshold", expression="C", conditions=[{"evaluator": {"type": "gt", "params": [0]}}])
     queries = [raw_query("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), classic_conditions]

@@ -1,4 +1,4 @@
-"""Date math: anchors, steps and rounding, compared with a plain implementation."""
+"""Times in date math are anchors with steps and rounding. Invalid times are rejected, and business days equal a plain loop."""
 
 from datetime import UTC, datetime, timedelta
 

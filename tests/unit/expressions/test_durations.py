@@ -1,4 +1,4 @@
-"""The grammar of durations, and the errors of invalid strings."""
+"""Strings of durations are converted to nanoseconds, or rejected with advice."""
 
 import re
 

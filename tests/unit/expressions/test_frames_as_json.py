@@ -1,4 +1,4 @@
-"""Frames as JSON: exact nanoseconds, infinities and nulls, and errors for invalid documents."""
+"""Frames are written as JSON and read from it without loss of nanoseconds, infinities and nulls. Invalid documents are rejected."""
 
 from typing import Any
 

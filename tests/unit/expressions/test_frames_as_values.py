@@ -1,4 +1,4 @@
-"""Frames as input of expressions, with and without a declared type."""
+"""Expressions read frames as series or numbers, by their declared type or, without a type, by their columns."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ def test_other_layouts_are_rejected(fields: list[Any], layout: str) -> None:
 
 
 def test_frames_without_series_are_skipped_for_influxdb_only() -> None:
-    """Frames without series are an error, except for InfluxDB, which returns them in addition to its series."""
+    """Frames without series are an error. Only for InfluxDB are they skipped, because it returns them in addition to series."""
     frames = [frame(("s", "string", ["a"])), frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
     assert items(convert_frames(*frames, source="influxdb")) == [({"h": "a"}, [1, 2])]
     with pytest.raises(BadRequest):
@@ -114,10 +114,12 @@ def named_frame(frame_name: str, field_name: str, config: dict[str, str] | None 
 @pytest.mark.parametrize(
     ("frames", "names"),
     [
+        # In descending precedence: ``displayNameFromDS`` or ``displayName``, the name of the frame, the name of the field.
         ([named_frame("", "a"), named_frame("", "b")], ["a", "b"]),
         ([named_frame("f", "a"), named_frame("g", "b")], ["f", "g"]),
         ([named_frame("f", "a", {"displayNameFromDS": "x"}), named_frame("g", "b", {"displayNameFromDS": "y"})], ["x", "y"]),
         ([named_frame("f", "a", {"displayName": "x"}), named_frame("g", "b", {"displayName": "y"})], ["x", "y"]),
+        # Names that are not unique are not used.
         ([named_frame("f", "a", {"displayName": "x"}), named_frame("g", "b", {"displayName": "x"})], ["f", "g"]),
         ([named_frame("", "a"), named_frame("", "a")], None),
         ([named_frame("", "")], None),
@@ -126,9 +128,10 @@ def named_frame(frame_name: str, field_name: str, config: dict[str, str] | None 
 @pytest.mark.parametrize("source", ["graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"])
 def test_the_name_of_a_series_may_become_a_label(source: str, frames: list[Any], names: list[str] | None) -> None:
     """For some types of data sources, the first name that is set and unique becomes a label. Series of other types remain unlabelled."""
-    expected = [{"__name__": name} for name in names] if names else [{}] * len(frames)
+    unlabelled: list[dict[str, str]] = [{} for _ in frames]
+    expected = [{"__name__": name} for name in names] if names else unlabelled
     assert [labels for labels, _ in items(convert_frames(*frames, source=source))] == expected
-    assert [labels for labels, _ in items(convert_frames(*frames))] == [{}] * len(frames)
+    assert [labels for labels, _ in items(convert_frames(*frames, source="test"))] == unlabelled
 
 
 def test_names_do_not_become_labels_if_a_series_has_labels() -> None:

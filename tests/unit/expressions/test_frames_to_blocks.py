@@ -1,4 +1,4 @@
-"""Conversion of frames to blocks: numeric types, versions of declared types, and time axes."""
+"""Frames of any numeric type become blocks of floats, and frames with equal times share a block."""
 
 import numpy as np
 import pytest

@@ -41,7 +41,10 @@ def frame_of_every_type() -> Frame:
         config = {"type": {"enum": {"text": ["off", "on"]}}} if type_ is FieldType.ENUM else None
         fields.append(Field(type_.value, type_, array, config=config))
         array_with_null = array.copy()
-        array_with_null[0] = None if type_.dtype == object else np.nan if type_.is_float else 0
+        if type_.dtype == object:
+            array_with_null[0] = None
+        else:
+            array_with_null[0] = np.nan if type_.is_float else 0
         nulls = np.array([True, False, False])
         fields.append(
             Field(f"{type_.value} or null", type_, array_with_null, nulls, nullable=True, labels=Labels.of({"k": "v"}), config=config)

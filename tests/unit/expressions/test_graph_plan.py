@@ -33,7 +33,7 @@ def faults(*nodes: Node) -> dict[str, str]:
     ],
 )
 def test_nodes_run_after_their_inputs(nodes: list[Node], order: str) -> None:
-    """Queries run first, and expressions after their inputs. In all other respects, the order is that of the request."""
+    """Queries run before expressions, and expressions after their inputs. Otherwise, the order of the request is kept."""
     planned = plan_nodes(nodes)
     assert "".join(planned.order) == order
     assert not planned.faults

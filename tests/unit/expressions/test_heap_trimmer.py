@@ -1,4 +1,4 @@
-"""Return of freed heap memory from the C library to the system."""
+"""The C library returns freed heap memory to the system."""
 
 import asyncio
 import subprocess

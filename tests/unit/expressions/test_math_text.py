@@ -1,4 +1,4 @@
-"""From string to tree and back: the lexer, the parser and the printer."""
+"""The lexer and parser convert the text of a math expression to a tree, and the printer converts the tree to text."""
 
 import pytest
 from hypothesis import given, settings
@@ -84,7 +84,7 @@ def test_tokens_are_as_long_as_possible(text: str, expected: list[tuple[str, str
     ],
 )
 def test_printing_uses_the_parentheses_that_are_needed(tree: Node, text: str) -> None:
-    """The text has only the parentheses that precedence and left association require."""
+    """The text of a tree has only the parentheses that precedence and left association require."""
     assert source_of(tree) == text
 
 

@@ -182,7 +182,7 @@ def test_the_panel_schema_accepts_what_the_endpoint_accepts(item: Any) -> None:
 
 @pytest.mark.parametrize("document", [panel_schema(), *map(target_schema, TARGETS)], ids=["panel", *TARGETS])
 def test_every_document_is_draft_04(document: dict[str, Any]) -> None:
-    """Each schema names its draft, uses no keyword of later ones, and is valid by the draft's own schema."""
+    """Each schema names draft 04, uses no keyword of later drafts, and is valid by the schema of draft 04."""
     assert document["$schema"] == SCHEMA_DRAFT
     jsonschema_rs.meta.validate(document)
     text = str(document)

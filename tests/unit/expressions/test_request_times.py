@@ -1,4 +1,4 @@
-"""Start and end of the time range of a request, in every format."""
+"""The start and end of a request's time range may have every format of times; invalid times and empty ranges are rejected."""
 
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ def utc_time(text: str) -> datetime:
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
     [
+        # Now is 2020-03-26T15:12:56.
         ("now-6h", "now", ("2020-03-26T09:12:56", "2020-03-26T15:12:56")),
         ("5m", "now", ("2020-03-26T15:07:56", "2020-03-26T15:12:56")),
         ("now-3d", "now+3w", ("2020-03-23T15:12:56", "2020-04-16T15:12:56")),
@@ -40,12 +41,14 @@ def utc_time(text: str) -> datetime:
     ],
 )
 def test_times_are_read(start: str, end: str, expected: tuple[str, str]) -> None:
-    """A time may be epoch milliseconds, a bare duration before now, ISO 8601 or date math.
+    """A time may be epoch milliseconds, a duration before now without ``now-``, ISO 8601 or date math.
 
     The end of a range is rounded up, to the last millisecond of the unit after ``/``.
     """
     time_range = parse_time_range(start, end, NOW)
-    assert (time_range.start, time_range.end) == (utc_time(expected[0]), utc_time(expected[1]))
+    expected_start, expected_end = expected
+    assert time_range.start == utc_time(expected_start)
+    assert time_range.end == utc_time(expected_end)
 
 
 @pytest.mark.parametrize("text", ["", "asdf", "now-", "now-6x", "now 6h", "now-6h/", "2014-13", "2014||x", "9" * 17, "now-99999y"])

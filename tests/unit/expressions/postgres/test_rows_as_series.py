@@ -1,4 +1,4 @@
-"""Rows with labels become a wide frame set: array operations have the same result as a row-by-row implementation."""
+"""Rows with labels become a wide frame set, which equals the result of a simple implementation that reads row by row."""
 
 import math
 from collections.abc import Sequence
@@ -20,6 +20,8 @@ from dashwright.expressions.sources.postgres.macros import Fill, FillMode
 
 SECOND = 1_000_000_000
 LIMITS = Limits()
+#: The time, the labels and the values of a row.
+LongRow = tuple[int, tuple[str | None, ...], tuple[float | None, ...]]
 FILLS = [None, Fill(SECOND, FillMode.NULL), Fill(SECOND, FillMode.PREVIOUS), Fill(SECOND, FillMode.VALUE, 7.0)]
 
 
@@ -49,10 +51,11 @@ def fields_of(frame: Frame | FrameSet) -> Sequence[Field]:
     return frame[0].fields if isinstance(frame, FrameSet) else frame.fields
 
 
-def build_row_by_row(
-    rows: list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]], fill: Fill | None
-) -> list[tuple[str, dict[str, str], list[Any]]]:
-    """Return the columns, built row by row. A new time adds a row, in which each series has the fill until a row has its value."""
+def build_row_by_row(rows: list[LongRow], fill: Fill | None) -> list[tuple[str, dict[str, str], list[Any]]]:
+    """Return the name, labels and values of each column, built row by row.
+
+    A new time adds a row, in which each series has the fill value until a row with its labels has a value.
+    """
     missing = fill.value if fill and fill.mode is FillMode.VALUE else None
     times: list[int] = []
     columns: dict[tuple[str, tuple[str, ...]], list[float | None]] = {}
@@ -75,12 +78,11 @@ VALUES = st.none() | st.integers(-5, 5).map(float)
 
 
 @st.composite
-def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]]:
-    """Draw rows in the order of time: the time, one to three labels, and one or two values."""
-    text_count, value_count = draw(st.integers(1, 3)), draw(st.integers(1, 2))
-    row = st.tuples(
-        st.integers(0, 5), st.tuples(*[st.sampled_from([None, "", "a", "b", "ü"])] * text_count), st.tuples(*[VALUES] * value_count)
-    )
+def long_rows(draw: st.DrawFn) -> list[LongRow]:
+    """Draw rows in the order of time, with one to three labels and one or two values."""
+    label_count, value_count = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    label = st.sampled_from([None, "", "a", "b", "ü"])
+    row = st.tuples(st.integers(0, 5), st.tuples(*[label] * label_count), st.tuples(*[VALUES] * value_count))
     return sorted(draw(st.lists(row, min_size=1, max_size=12)), key=lambda row: row[0])
 
 

@@ -1,4 +1,4 @@
-"""Bodies of responses of HTTP data sources: complete reads, bounded memory, and errors that name the data source."""
+"""Response bodies of HTTP data sources are read completely, in bounded memory, or are an error that names the data source."""
 
 import asyncio
 import gzip
@@ -30,6 +30,7 @@ TWO_GIGABYTES: Final = 2 * 10**9
 MEGABYTE: Final = 2**20
 SUCCESS: Final = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
 GZIPPED: Final = gzip.compress(SUCCESS)
+#: A part of a large body, which handlers send in parts of this size.
 PART: Final = bytes(64 * 1024)
 
 

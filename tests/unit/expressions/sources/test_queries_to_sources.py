@@ -1,4 +1,4 @@
-"""Queries to data sources: look-up by uid or name, permissions of the caller, concurrency, cached results and time-outs."""
+"""Queries of a request are sent to the data sources that they name, if the caller may query them, once and within their time-outs."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,6 +21,7 @@ from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sources.registry import SourceRegistry
 from dashwright.expressions.sources.source import Source
 
+# A frame with one point, whose value is a placeholder.
 FRAME = '[{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"number"}]},"data":{"values":[[1000],[%d]]}}]'
 
 

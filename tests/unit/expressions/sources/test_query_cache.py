@@ -1,4 +1,4 @@
-"""The cache of query results: shared queries, expiry, size, and results that are not cached."""
+"""The cache of query results shares equal queries, and evicts results by age and size."""
 
 import asyncio
 import math

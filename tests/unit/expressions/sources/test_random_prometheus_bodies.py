@@ -99,7 +99,7 @@ def bodies(draw: st.DrawFn) -> bytes:
         points = st.fixed_dictionaries({"values": st.lists(POINTS, max_size=6)})
     else:
         points = st.fixed_dictionaries({"value": POINTS})
-    item = st.tuples(EXTRAS, METRICS, points).map(lambda parts: parts[0] | {"metric": parts[1]} | parts[2])
+    item = st.builds(lambda extras, metric, point_member: extras | {"metric": metric} | point_member, EXTRAS, METRICS, points)
     items = draw(st.lists(item, max_size=7))
     data = draw(EXTRAS) | {"resultType": result_type, "result": items}
     document = draw(EXTRAS) | {"status": "success", "data": data}

@@ -1,4 +1,4 @@
-"""Matchers of fields, frames and values, and regular expressions of options."""
+"""Matchers select fields, frames and values, and regular expressions replace text, as in Grafana."""
 
 from typing import Any
 

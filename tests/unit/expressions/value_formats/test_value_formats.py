@@ -1,4 +1,4 @@
-"""Laws of the texts of values: each family of units, custom units, decimals and extreme numbers."""
+"""The text of a value has the scale, decimals and unit that Grafana shows, for builtin and custom units and any number."""
 
 import math
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Values of variables in text: the notations of references, and the formats."""
+"""References in text are replaced by the values of variables, in the format of the reference or of the data source."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Variables of a dashboard: their options, their defaults, their order and the limits."""
+"""Variables of a dashboard have values and options from their definitions, queries and the URL, or a problem with the reason."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
