@@ -1,4 +1,4 @@
-"""Metadata of a frame may be nested, up to a limit."""
+"""Metadata, configuration and values of a frame may be nested up to a limit of levels."""
 
 from typing import Any
 
@@ -59,5 +59,6 @@ def test_the_maximum_depth_is_accepted(member: str) -> None:
     """Metadata, configuration and values may be nested up to the limit. A column counts as the first level of its values."""
     levels = 127 if member == "values" else 128
     (frame,) = read_frames(deep_frame(member, levels))
-    nested_value = {"meta": frame.meta, "config": frame.fields[0].config, "values": frame.fields[0].values[0]}[member]
-    assert nested_value == nested_object(levels)
+    (field,) = frame.fields
+    nested_values = {"meta": frame.meta, "config": field.config, "values": field.values[0]}
+    assert nested_values[member] == nested_object(levels)

@@ -121,7 +121,7 @@ async def test_slow_queries_of_one_organization_delay_no_other() -> None:
 
 
 async def test_slow_health_checks_delay_neither_queries_nor_other_organizations() -> None:
-    """During slow health checks of one organization, its queries and the health checks of another organization are served."""
+    """During slow health checks of one organization, its queries are served, and health checks of another organization begin."""
     slow = SilentSource()
     check = {"uid": "slow"}
     async with worker(QuerySettings(sources=StubSources(slow))) as send_request, asyncio.TaskGroup() as group:

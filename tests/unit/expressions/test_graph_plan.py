@@ -1,4 +1,4 @@
-"""The order in which the nodes of a request run, and the nodes that cannot run."""
+"""The plan of a request has the order in which its nodes run, and the faults of nodes that cannot run."""
 
 import pytest
 

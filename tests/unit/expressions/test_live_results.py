@@ -14,7 +14,7 @@ from dashwright.expressions.engine.labels import NO_LABELS, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers, Values
 
-#: Cost of ten numbers in points: 1 for the value of each number, and 32 for its labels.
+#: Cost of the result of ``TenNumbers`` in points: for each number, 1 for its value and 32 for its labels.
 RESULT_POINTS = 10 * 33
 
 

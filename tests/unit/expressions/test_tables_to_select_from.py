@@ -119,11 +119,12 @@ def test_display_names_are_a_column_if_any_exist() -> None:
 def test_null_and_nan_are_not_the_same() -> None:
     """A null is NULL in the table, and NaN is a number."""
     source_table = table(frame(("t", "time", [1, 2, 3]), ("v", "number", [1, None, 0]), type_=MULTI))
+    # JSON, from which the frame is read, has no NaN.
     source_table.frames[0].fields[1].values[2] = np.nan
-    value = relation(source_table).columns[1]
-    assert value.nulls is not None
-    assert value.nulls.tolist() == [False, True, False]
-    assert np.isnan(value.values[2])
+    _, value_column, _ = relation(source_table).columns
+    assert value_column.nulls is not None
+    assert value_column.nulls.tolist() == [False, True, False]
+    assert np.isnan(value_column.values[2])
 
 
 @pytest.mark.parametrize("source_table", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(type_=MULTI))])

@@ -47,6 +47,7 @@ BLOCKED = [
     ("SELECT * FROM generate_series(1, 2)", "generate_series"),
     ("SELECT getenv('HOME')", "getenv"),
     ("SELECT current_setting('x')", "current_setting"),
+    # The name of the macro of DuckDB that implements ``abs``.
     ("SELECT mysql_abs(1)", "mysql_abs"),
     ("SELECT list_transform(a, 1) FROM A", "list_transform"),
     ("SELECT string_agg(a, ',') FROM A", "string_agg"),
@@ -57,6 +58,7 @@ BLOCKED = [
     ("SELECT database()", "database"),
     ("SELECT version()", "version"),
     ("SELECT `abs`(1)", "abs"),
+    # A full-width letter a.
     ("SELECT \uff41bs(1)", "\uff41bs"),
     ("SELECT interval(1, 2)", "interval"),
     ("SELECT @@hostname", "@@"),
@@ -105,7 +107,7 @@ BLOCKED = [
     ("SELECT match(a) FROM A", "match"),
 ]
 
-# Statements of allowed syntax that are invalid, and a part of the reason.
+# Statements of allowed syntax that are invalid, and a part of the reason, or an empty string if any reason is accepted.
 INVALID = [
     ("SELECT 1; SELECT 2", "more than one statement"),
     ("SELECT 1; DROP TABLE A", "more than one statement"),
@@ -153,7 +155,10 @@ def test_allowed_statements_are_parsed(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "word"), BLOCKED)
 def test_other_syntax_is_rejected_by_name(text: str, word: str) -> None:
-    """The error of syntax that is not allowed names the syntax as the user wrote it, and has the id that clients expect."""
+    """The error of syntax that is not allowed names the function as the user wrote it, or a keyword of the syntax.
+
+    Its id is the one that clients expect.
+    """
     with pytest.raises(BadRequest) as error:
         parse_statement(text, "B")
     assert error.value.message_id == "sse.sql.blocked_node_or_func", error.value.message

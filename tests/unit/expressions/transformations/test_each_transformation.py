@@ -52,6 +52,7 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
     ("filterByRefId", {"include": "B|C"}, [CPU, MEM], [{"time": [2000, 3000], "mem": [20, 30]}]),
     ("filterFrames", {"exclude": {"id": "byRefId", "options": "/^A/"}}, [CPU, MEM], [{"time": [2000, 3000], "mem": [20, 30]}]),
     ("limit", {"limitField": "1"}, [CPU], [{"time": [1000], "cpu": [1]}]),
+    # A negative limit keeps the last rows.
     ("limit", {"limitField": -1}, [CPU], [{"time": [2000], "cpu": [2]}]),
     (
         "sortBy",
@@ -59,8 +60,10 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
         [HOSTS],
         [{"host": ["b", "a", "a"], "load": [5, 3, 1], "ok": [False, True, True]}],
     ),
+    # A field that no frame has.
     ("sortBy", {"sort": [{"field": "gone"}]}, [CPU], [{"time": [1000, 2000], "cpu": [1, 2]}]),
     ("merge", {}, [CPU, MEM], [{"time": [1000, 2000, 3000], "cpu": [1, 2, UNDEFINED], "mem": [UNDEFINED, 20, 30]}]),
+    # Frames without a common field are not merged.
     ("merge", {}, [CPU, frame("B", mem=[1])], [{"time": [1000, 2000], "cpu": [1, 2]}, {"mem": [1]}]),
     ("joinByField", {}, [CPU, MEM], [{"time": [1000, 2000, 3000], "cpu": [1, 2, UNDEFINED], "mem": [UNDEFINED, 20, 30]}]),
     ("joinByField", {"byField": "time", "mode": "inner"}, [CPU, MEM], [{"time": [2000], "cpu": [2], "mem": [20]}]),
@@ -232,9 +235,12 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
         [{"time": ["1970 09:00:01", "1970 09:00:02"], "cpu": [1, 2]}],
     ),
     ("formatString", {"stringField": "host", "outputFormat": "Upper Case"}, [frame("A", host=["a b", None])], [{"host": ["A B", None]}]),
-    ("formatString", {"stringField": "host", "outputFormat": "odd"}, [frame("A", host=["a b", None])], [{"host": [UNDEFINED] * 2}]),
+    # An unknown format.
+    ("formatString", {"stringField": "host", "outputFormat": "odd"}, [frame("A", host=["a b", None])], [{"host": [UNDEFINED, UNDEFINED]}]),
+    # As in Grafana, null times are last if the first time is null, and are otherwise sorted like 0.
     ("sortBy", {"sort": [{"field": "time"}]}, [frame("A", time=[None, 2, 1])], [{"time": [1, 2, None]}]),
     ("sortBy", {"sort": [{"field": "time"}]}, [frame("A", time=[2, None, 1])], [{"time": [None, 1, 2]}]),
+    # An unknown mode.
     ("calculateField", {"mode": "odd"}, [CPU], [{"time": [1000, 2000], "cpu": [1, 2]}]),
     (
         "calculateField",
@@ -242,6 +248,7 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
         [CPU],
         [{"time": [1000, 2000], "trailing moving mean": [1, 2]}],
     ),
+    # Filters of fields that no frame has are ignored, even with an unknown condition.
     (
         "filterByValue",
         {"filters": [{"fieldName": "gone", "config": {"id": "odd"}}, {"fieldName": {}}], "type": "exclude"},

@@ -48,6 +48,7 @@ def text(unit: str, value: float, decimals: int | None = None, context: DateCont
         ("currencyVND", math.inf, 0, "∞"),
         ("eps", -5.771630465493517e-20, None, "-5.77e-20 evt/s"),
         ("farenheit", 70, None, "70 °F"),
+        # A number beyond the exact integers.
         ("dtdhms", 4.5158375817382735e76, None, "5.226663867752632e+71 d 1.7854867158433225e+57:05:04"),
         ("pressurepsi", 2_500, None, "2.50ksi"),
         ("celsius", 21.57, 1, "21.6 °C"),
@@ -95,6 +96,7 @@ def test_value_is_written_with_its_unit(unit: str, value: float, decimals: int |
         ("currency:financial:", "1500"),
         ("bool:up/", "up"),
         ("time:", "1970-01-01T00:00:01Z"),
+        # Years, eras and a time without leading zeros, and an escaped letter and bracket.
         ("time:YYYYYY y NNNN N hmmss \\y[[]", "+001970 1970 Anno Domini AD 120001 y["),
         ("bool:up/down", "up"),
         ("time:ss.SSS", "01.500"),
