@@ -48,25 +48,34 @@ async def results_by_ref_id(*queries: Any, context: QueryContext | None = None, 
 
 
 @pytest.mark.parametrize(
+    "assertions",
+    [
+        {"typeVersion": [0, 1]},
+        {"type": "timeseries-multi", "typeVersion": [0, 1], "maxFrames": 2},
+        # An empty type, the version 0.0 and a maximum below 1 assert nothing.
+        {"typeVersion": [0, 0]},
+        {"type": "", "typeVersion": [0, 0], "maxFrames": 0},
+        {"typeVersion": [0, 0], "maxFrames": -1},
+    ],
+)
+async def test_a_result_may_have_the_asserted_properties(assertions: dict[str, Any]) -> None:
+    """A result with the asserted type, version and number of frames has no error, and neither has an expression that reads it."""
+    body = await results_by_ref_id(series_query(), math_query("B", "$A", resultAssertions=assertions), math_query("C", "$B"))
+    assert not any("error" in result for result in body.values())
+
+
+@pytest.mark.parametrize(
     ("assertions", "fault"),
     [
-        ({"typeVersion": [0, 0]}, None),
-        ({"typeVersion": [0, 1]}, None),
-        ({"type": "timeseries-multi", "typeVersion": [0, 1], "maxFrames": 2}, None),
-        ({"type": "", "typeVersion": [0, 0], "maxFrames": 0}, None),
-        ({"typeVersion": [0, 0], "maxFrames": -1}, None),
         ({"type": "table", "typeVersion": [0, 0]}, "expected frame type [table], but found [timeseries-multi]"),
         ({"typeVersion": [0, 2]}, "type versions do not match: expected 0.2, found 0.1"),
         ({"typeVersion": [0, 0], "maxFrames": 1}, "more than expected frames found: 2"),
     ],
 )
-async def test_type_version_and_count_are_checked(assertions: dict[str, Any], fault: str | None) -> None:
-    """An asserted type, version and maximum number of frames are checked, unless they are empty, 0.0 or below 1."""
+async def test_type_version_and_count_are_checked(assertions: dict[str, Any], fault: str) -> None:
+    """A result without the asserted type, version or number of frames is an error, and expressions that read it do not run."""
     body = await results_by_ref_id(series_query(), math_query("B", "$A", resultAssertions=assertions), math_query("C", "$B"))
     assert "error" not in body["A"]
-    if fault is None:
-        assert "error" not in body["B"]
-        return
     assert body["B"]["status"] == 400
     assert fault in body["B"]["error"]
     assert "did not execute expression [C]" in body["C"]["error"]

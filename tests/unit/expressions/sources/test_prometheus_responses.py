@@ -95,8 +95,9 @@ def test_series_with_equal_times_share_one_column() -> None:
     times = [frame.fields[0].values for frame in frames]
     assert times[0] is times[2] is times[3]
     assert times[0] is not times[1]
-    assert isinstance(values_of(frames), Series)
-    assert len(values_of(frames).blocks) == 2  # type: ignore[union-attr]
+    values = values_of(frames)
+    assert isinstance(values, Series)
+    assert len(values.blocks) == 2
 
 
 # Random series, and labels that resemble the members of a response.

@@ -125,7 +125,7 @@ async def test_a_random_walk_is_bounded() -> None:
 
 
 async def test_pulses_are_counted_from_the_epoch() -> None:
-    """Pulses are counted from the epoch, not from the start of the range."""
+    """Pulses are counted from the epoch, not from the start of the range. Their values may be numbers, null or NaN."""
     wave = {"timeStep": 30, "onCount": 2, "onValue": 5, "offCount": 3, "offValue": "null"}
     (frame,) = await send_query("predictable_pulse", pulseWave=wave, labels="{a=b}", alias="pulse")
     times, values = frame.fields
@@ -139,8 +139,9 @@ async def test_pulses_are_counted_from_the_epoch() -> None:
     assert field_values(values) == [5.0 if instant // 30_000 % 5 < 2 else None for instant in field_values(times)]
     (default_pulse,) = await send_query("predictable_pulse")
     assert set(field_values(default_pulse.fields[1])) == {1.0, 2.0}
-    (invalid_pulse,) = await send_query("predictable_pulse", pulseWave={"onValue": "nan", "offCount": 0})
-    assert all(map(math.isnan, field_values(invalid_pulse.fields[1])))
+    # This pulse is always on.
+    (pulse_of_nan,) = await send_query("predictable_pulse", pulseWave={"onValue": "nan", "offCount": 0})
+    assert all(map(math.isnan, field_values(pulse_of_nan.fields[1])))
 
 
 WRONG_WAVES = [

@@ -13,8 +13,8 @@ from dashwright.expressions.sql.statement_errors import StatementError
 
 pytestmark = pytest.mark.exhaustive
 
-#: The depth of nested expressions, one less than ``bounds.MAX_DEPTH``.
-_MAX_NESTING = 24
+#: The depth of nested expressions, just below the limit.
+_MAX_NESTING = bounds.MAX_DEPTH - 1
 #: The steps that the parser may take for the longest statement.
 _MAX_STEPS = bounds.step_limit(bounds.MAX_TOKENS)
 
