@@ -1,4 +1,4 @@
-"""Queries of variables to Prometheus: the request of each function, and the values in the response."""
+"""Each function in the query of a variable is a request to Prometheus, whose response has the values of the variable."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ from dashwright.expressions.sources.prometheus.variable_queries import variable_
 
 END = datetime(1970, 1, 2, tzinfo=UTC)
 RANGE = TimeRange(END - timedelta(hours=1), END)
-# Start and end of the range; the end is rounded up by a second.
+# Start and end of the range. One second is added to the end, because its fraction is cut off.
 SECONDS = {"start": "82800", "end": "86401"}
 SERIES = [{"__name__": "up", "job": "a"}]
 

@@ -133,7 +133,11 @@ def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, 
 
 
 def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
-    """A number of columns or rows becomes the next smaller usual size; a logarithmic scale has a row for each power."""
+    """A number of columns or rows determines their size, which is rounded down to a usual size.
+
+    A logarithmic scale has a row for each power.
+    """
+    # The times span 3 s, and the values 99: 3 s / (2 - 1) becomes 2 s, and 99 / (10 - 1) becomes 10.
     values = [1.0, 2.0, 5.0, 100.0]
     (linear,) = apply_all([load_series(*values)], {"id": "heatmap", "options": {"xBuckets": {"value": 2}, "yBuckets": {"value": 10}}})
     assert sorted(set(linear.columns[0].values)) == [0, 2000]

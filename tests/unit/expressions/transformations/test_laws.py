@@ -33,6 +33,7 @@ def test_sorting_twice_is_sorting_once(values: list[int | None]) -> None:
 def test_text_is_sorted_without_case_and_accents(values: list[str]) -> None:
     """Empty text is last, digits precede letters, and equal letters keep their order."""
     (table,) = transform([frame("A", v=values)], "sortBy", sort=[{"field": "v"}])
+    # Digits are compared as text, and equal ranks are equal letters.
     rank = {"10": 0, "9": 1, "a": 2, "b": 3, "B": 3, "é": 4, "": 5}
     assert table["v"] == sorted(values, key=rank.__getitem__)
 
