@@ -82,7 +82,8 @@ def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]]
     if data.draw(st.booleans()):
         axes = [axes[0]] * len(axes)
     names = data.draw(st.lists(st.sampled_from("ab"), min_size=len(axes), max_size=len(axes)))
-    frames, points = [], []
+    frames: list[Any] = []
+    points: list[tuple[int, str, float]] = []
     for name, axis in zip(names, axes, strict=True):
         # Each value is the number of its point, so all values are different.
         values = [float(len(points) + index) for index in range(len(axis))]

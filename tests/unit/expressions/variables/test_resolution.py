@@ -337,7 +337,7 @@ def test_an_invalid_regular_expression_is_named() -> None:
 async def test_a_variable_without_a_data_source_names_the_type(members: dict[str, Any], problem: str) -> None:
     """A variable of data sources of a type without a data source has a problem that names the type.
 
-    The default data source is no replacement, because it would receive queries of another language. A variable with a saved value,
+    The default data source does not replace it, because it would receive queries of another language. A variable with a saved value,
     of testdata or without a type has no problem.
     """
     resolved = await resolve_variables(variable("datasource", **members))
