@@ -44,19 +44,22 @@ def cases() -> list[str]:
 
 
 def _expand(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
-    """Yield a line for each combination of the values of the lists that it names."""
+    """Yield a line for each combination of values of the lists that ``line`` names."""
     names = [name for name in dict.fromkeys(_LIST_NAME.findall(line)) if name in lists]
     for values in itertools.product(*(lists[name] for name in names)):
-        chosen = dict(zip(names, values, strict=True))
-        yield _LIST_NAME.sub(lambda match: chosen.get(match[1], match[0]), line)  # noqa: B023 (the lambda is called before the next iteration)
+        value_by_name = dict(zip(names, values, strict=True))
+        # An unknown name is not a list, but a variable of SQL, and is not replaced.
+        yield _LIST_NAME.sub(lambda match: value_by_name.get(match[1], match[0]), line)  # noqa: B023 (called before the next iteration)
 
 
 def is_statement(case: str) -> bool:
     """Return whether a case is a complete statement, not an expression."""
+    # Other cases that begin with a parenthesis are expressions, some of them with a subquery.
     return case.startswith(("select ", "with ", "(select n from A order"))
 
 
 def statement_of(case: str) -> str:
+    """Return the statement of a case; an expression is selected without a table."""
     return case if is_statement(case) else f"select {case}"
 
 
@@ -75,6 +78,7 @@ def query_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", case
 
 
 def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
+    """Execute a statement and return its rows."""
     cursor.execute(text)
     rows: Sequence[Sequence[Any]] = cursor.fetchall()
     return rows
@@ -103,7 +107,7 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
 
 
 def query_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> CaseResult:
-    """Return the result of a SQL expression."""
+    """Return the result of a case in DuckDB, or NO_RESULT if Dashwright or DuckDB refuses it."""
     try:
         rows = connection.execute(parse_statement(statement_of(case), "X").sql).fetchall()
     except (BadRequest, duckdb.Error):
@@ -138,13 +142,17 @@ def json_file(results: Mapping[str, CaseResult]) -> bytes:
 
 
 def result_text(result: CaseResult) -> str:
-    """Return a result as short text: its only value, or a summary."""
+    """Return a result as text: ``refused``, its only value, or the JSON of several values."""
     if result == NO_RESULT:
         return "refused"
     if len(result) != 1 or len(result[0]) != 1:
         return json.dumps(result, ensure_ascii=False)
-    value = result[0][0]["exact"] if isinstance(result[0][0], dict) else result[0][0]
-    return "NULL" if value is None else str(value) or "''"
+    value = result[0][0]
+    if value is None:
+        return "NULL"
+    if value == "":
+        return "''"
+    return str(value["exact"] if isinstance(value, dict) else value)
 
 
 def _time_text(value: timedelta) -> str:
@@ -164,13 +172,15 @@ def are_equal(duckdb_result: CaseResult, reference: CaseResult) -> bool:
 
 
 def _are_equal_rows(own: Sequence[Any], reference: Sequence[Any]) -> bool:
+    """Return whether two rows have as many values, and their values are equal."""
     return len(own) == len(reference) and all(map(_are_equal_values, own, reference))
 
 
 def _are_equal_values(own: Any, reference: Any) -> bool:
+    """Return whether a value of DuckDB is that of MariaDB, up to the precision of numbers and to spaces in JSON documents."""
     if isinstance(reference, dict):
         exact = Decimal(reference["exact"])
-        number = Decimal(own["exact"]) if isinstance(own, dict) else Decimal(repr(own)) if isinstance(own, int | float) else None
+        number = _decimal_of(own)
         if number is None or not number.is_finite():
             return False
         last_digit = Decimal(1).scaleb(_exponent(exact))
@@ -180,17 +190,27 @@ def _are_equal_values(own: Any, reference: Any) -> bool:
         own = float(own["exact"])
     if isinstance(own, int | float) and isinstance(reference, int | float):
         return math.isclose(own, reference, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(own == reference) or _as_document(own) == _as_document(reference) is not None
+    if own == reference:
+        return True
+    document = _as_document(reference)
+    return document is not None and bool(_as_document(own) == document)
+
+
+def _decimal_of(value: Any) -> Decimal | None:
+    """Return a JSON value as a decimal number, or None if it is not a number."""
+    if isinstance(value, dict):
+        return Decimal(value["exact"])
+    return Decimal(repr(value)) if isinstance(value, int | float) else None
 
 
 def _exponent(number: Decimal) -> int:
-    """Return the power of ten of the last digit."""
+    """Return the power of ten of the last digit of a number, such as -2 for 1.25."""
     exponent = number.as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
 
 
 def _as_document(value: Any) -> Any:
-    """Return the value of a text that is a JSON document, so that its spaces do not count."""
+    """Return the value of a text that is a JSON object or array, or None for any other value."""
     if not isinstance(value, str) or value[:1] not in {"{", "["}:
         return None
     try:

@@ -103,7 +103,8 @@ class Description:
         return referenced
 
     def _faults(self, schema: Any, value: Any) -> Iterator[str]:
-        """Return the differences of a value from a schema. Validators are cached, because they are slow to create."""
+        """Return the differences of a value from a schema."""
+        # Validators are cached, because they are slow to create.
         key = orjson.dumps(schema)
         if key not in self._validators:
             schema_with_definitions = {**schema, "$defs": self._definitions}
@@ -141,7 +142,7 @@ def _schema(source: Any) -> Any:
 
 
 def _close_schema(schema: Any) -> Any:
-    """Return the schema without permission for further properties."""
+    """Return a schema that permits no properties other than those that it lists, also in the objects of these properties."""
     if not isinstance(schema, dict):
         return schema
     closed_schema: dict[str, Any] = {

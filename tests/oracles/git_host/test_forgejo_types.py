@@ -57,9 +57,11 @@ class ForgejoDescription:
         if operation is None:
             return f"{method} {path} is not an operation"
         self.requested_operations.add(operation)
-        parts = {"query": {name: int(value) if value.isdigit() else value for name, value in query.items()}, "body": body}
-        parts["query"] = {name: value for name, value in parts["query"].items() if (operation, name) not in _IGNORED_PARAMETERS}
-        # Adds the type of the request to the definitions.
+        described_query = {
+            name: int(value) if value.isdigit() else value for name, value in query.items() if (operation, name) not in _IGNORED_PARAMETERS
+        }
+        parts = {"query": described_query, "body": body}
+        # The call adds the type of the request to the definitions.
         self._types.schema(f"{operation}Data")
         allowed = self._types.definitions[f"{operation}Data"]["properties"]
         return "; ".join(fault for name, value in parts.items() if value for fault in self._faults(allowed[name], value)) or None
@@ -73,6 +75,7 @@ class ForgejoDescription:
             assert not faults, f"{operation}: {faults}"
 
     def _operation(self, method: str, path: str) -> str | None:
+        """Return the name of the operation that a request calls, or None if it is unknown."""
         relative_path = path.removeprefix("/repos/team/boards").strip("/")
         return next(
             (name for (verb, pattern), name in _OPERATIONS.items() if verb == method and re.fullmatch(pattern, relative_path)), None
@@ -86,6 +89,7 @@ class ForgejoDescription:
 
 @pytest.fixture(scope="module")
 def types() -> Types:
+    """Return the types that were generated from the description of Forgejo 15."""
     return Types(packaged_file("@llamaduck/forgejo-ts", "15.0.9", _INTEGRITY, "dist/index.d.ts").decode())
 
 

@@ -22,6 +22,7 @@ _HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_req
 
 @pytest.fixture(scope="module")
 def description() -> Description:
+    """Return the description of GitHub's API."""
     return Description(orjson.loads(packaged_file("@octokit/openapi", "23.0.2", _INTEGRITY, "generated/api.github.com.json")))
 
 
@@ -58,9 +59,8 @@ async def test_an_undescribed_request_is_refused(tmp_path: Path, description: De
             ("POST", f"/repos/team/boards/statuses/{host_access.head}", {}, {"state": "fine"}),
         ):
             assert description.fault_of_request(method, path, query, body), path
-        address, headers = (
-            f"{host_access.server.origin}/api/v3/repos/team/boards/statuses/{host_access.head}",
-            {"Authorization": f"Bearer {TOKEN}"},
-        )
+        # The server of the test host responds with 422 to a request that its description does not permit.
+        address = f"{host_access.server.origin}/api/v3/repos/team/boards/statuses/{host_access.head}"
+        headers = {"Authorization": f"Bearer {TOKEN}"}
         async with aiohttp.ClientSession() as session, session.post(address, json={"state": "fine"}, headers=headers) as response:
             assert response.status == 422

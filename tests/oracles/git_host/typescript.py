@@ -43,7 +43,7 @@ class Types:
         return True
 
     def _resolve(self, schema: Any) -> Any:
-        """Return the schema behind references, without the choice of null."""
+        """Return the schema that a reference leads to. A choice of types becomes its first type, because the second one is null."""
         if "$ref" in schema:
             return self._resolve(self.definitions[schema["$ref"].rpartition("/")[2]])
         return self._resolve(schema["anyOf"][0]) if "anyOf" in schema else schema
@@ -59,19 +59,21 @@ def permit_other_members(schema: Any) -> Any:
 
 
 class _Parser:
-    """A parser of one type expression by recursive descent. Each method returns the JSON Schema of what it has read."""
+    """A parser of one type expression by recursive descent, whose methods remove the tokens that they have read."""
 
     def __init__(self, types: Types, expression: str) -> None:
         self._types = types
         self._tokens = _TOKEN.findall(expression)
 
     def union(self) -> Any:
+        """Return the schema of one or several types that ``|`` separates."""
         choices = [self._single()]
         while self._accept("|"):
             choices.append(self._single())
         return choices[0] if len(choices) == 1 else {"anyOf": choices}
 
     def _single(self) -> Any:
+        """Return the schema of an object, a literal, an array, a primitive type or a named type."""
         token = self._tokens.pop(0)
         if token == "{":
             return self._object()
@@ -85,6 +87,7 @@ class _Parser:
         return _PRIMITIVES[token] if token in _PRIMITIVES else self._types.schema(token)
 
     def _object(self) -> Any:
+        """Return the schema of an object whose opening brace was read."""
         properties, required, additional_properties = dict[str, Any](), list[str](), False
         while not self._accept("}"):
             if self._accept("["):
@@ -99,7 +102,8 @@ class _Parser:
                 schema = self.union()
                 # Go writes null for a missing object.
                 properties[name] = {"anyOf": [schema, {"type": "null"}]} if is_optional else schema
-                required += [] if is_optional else [name]
+                if not is_optional:
+                    required.append(name)
             self._expect(";")
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": additional_properties}
 

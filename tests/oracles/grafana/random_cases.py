@@ -40,7 +40,7 @@ _LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "grouping
 
 
 class Cases:
-    """A source of random frames with transformations. A value that is repeated among choices is more frequent."""
+    """A source of random frames with transformations. Some choices contain a value twice, so that it is more frequent."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -56,17 +56,20 @@ class Cases:
         transformations: list[dict[str, Any]] = []
         for index in range(count):
             used = {transformation["id"] for transformation in transformations}
-            is_first, is_last = index == 0, index == count - 1
-            excluded = (frozenset[str]() if is_first else _FIRST) | (frozenset[str]() if is_last else _LAST) | (_USED_ONCE & used)
+            excluded = set(_USED_ONCE & used)
+            if index > 0:
+                excluded |= _FIRST
+            if index < count - 1:
+                excluded |= _LAST
             transformations.append(self.transformation(self.random.choice([name for name in _OPTIONS if name not in excluded])))
         if transformations[-1]["id"] == "groupToNestedTable":
-            # Nested tables of Grafana mix the cells of columns with equal names.
+            # Grafana's nested tables mix the cells of columns with equal names, so only one column of each name remains.
             for frame in frames:
                 frame["fields"] = list({_name_of(field): field for field in frame["fields"]}.values())
         return {"frames": frames, "transformations": transformations}
 
     def frame(self) -> dict[str, Any]:
-        """Return a frame."""
+        """Return a frame with up to four columns, usually with a column of times."""
         rows = self.random.choice((0, 1, 2, 3, 5, 8))
         fields = [self.field(rows) for _ in range(self.random.randrange(1, 4))]
         if self.chance(0.7):
@@ -76,7 +79,7 @@ class Cases:
         return {"refId": self.random.choice("ABC"), "fields": fields, **name}
 
     def field(self, rows: int) -> dict[str, Any]:
-        """Return a column."""
+        """Return a column of random values with a number of rows."""
         type_ = self.random.choice(("number", "number", "number", "string", "boolean"))
         choices: tuple[Any, ...] = {"number": _NUMBERS, "string": _TEXTS, "boolean": (True, False)}[type_]
         config: dict[str, Any] = {}
@@ -94,7 +97,7 @@ class Cases:
         return field | ({"labels": labels} if self.chance(0.3) else {})
 
     def transformation(self, name: str) -> dict[str, Any]:
-        """Return a transformation."""
+        """Return a transformation with random options, sometimes for some frames only."""
         transformation = {"id": name, "options": _OPTIONS[name](self)}
         filter_ = {"filter": {"id": "byRefId", "options": self.random.choice(("A", "/[BC]/"))}}
         return transformation | (filter_ if self.chance(0.08) else {})

@@ -50,14 +50,14 @@ def panel_of(panel_type: str, *, defaults: dict[str, Any] | None = None, overrid
 
 
 def props_of(panel: Panel, *frames: Frame, width: float = 400, height: float = 200, theme: str = "dark") -> PanelProps:
-    """Return the input of a drawing."""
+    """Return the panel, its frames, its size in pixels and its theme as the input of a drawing."""
     return PanelProps(panel, frames, width, height, THEMES[theme], START, END)
 
 
 def draw_panel(
     panel_type: str, *frames: Frame, options: dict[str, Any] | None = None, width: float = 400, height: float = 200, **panel: Any
 ) -> PanelDrawing:
-    """Return the drawing of a panel."""
+    """Return the drawing of a panel in the dark theme. ``panel`` has further members of the panel, as for ``panel_of``."""
     panel_to_draw = panel_of(panel_type, options=options or {}, **panel)
     return DRAW_FUNCTIONS[panel_to_draw.type](props_of(panel_to_draw, *frames, width=width, height=height))
 

@@ -77,14 +77,15 @@ def test_frames_are_joined_by_their_categories() -> None:
 
 @given(st.lists(st.lists(VALUES, min_size=3, max_size=3), min_size=1, max_size=5))
 def test_stacks_begin_where_the_bar_below_ends(values: list[list[float]]) -> None:
-    """Positive bars are above 0 and negative ones extend downwards; the shares of a stack add up to 1, and the axis includes 0."""
-    # A tenth, so that no sum of five values is infinite.
+    """Bars start at or above 0 or extend downwards; the shares of a stack add up to 1, and the axis includes 0."""
+    # Values are divided by ten, so that no sum of five values is infinite.
     rows = [np.array(row) / 10 for row in values]
     for (start, end), row in zip(bar_ends(rows, "normal"), rows, strict=True):
         assert np.array_equal(np.isnan(end), np.isnan(row))
         assert ((start >= 0) | (end <= start) | np.isnan(end)).all()
     shares = bar_ends(rows, "percent")
     totals = np.nansum(np.abs([end - start for start, end in shares]), axis=0)
+    # A stack without values, or with zeros only, has no shares.
     assert all(total == pytest.approx(1) or total == 0 for total in totals)
     low, high = value_range(bar_ends(rows, "none"), None, None, "none")
     assert low <= 0 <= high
@@ -95,8 +96,9 @@ def test_the_axis_has_the_configured_limits() -> None:
     """Bars are cut at the limits of the axis."""
     drawing = draw_panel("barchart", FRAME, options=WITHOUT_LEGEND, defaults={"min": 0, "max": 10})
     assert "10" in visible_texts(drawing)
-    # The smallest vertical position is that of the highest bar, whose value exceeds the axis.
+    # The smallest vertical position is that of the highest bar, whose value of 31 exceeds the axis.
     tops = [float(y) for y in re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawing))]
+    # The plot begins 8 pixels below the top of the panel.
     assert min(tops) >= 8
 
 
@@ -132,28 +134,38 @@ def test_values_of_horizontal_bars_do_not_cross_their_ends(sign: int) -> None:
     values = (100.123 * sign, 50.123 * sign)
     frame = Frame([texts("n", "a", "b"), numbers("v", *values)])
     drawing = draw_panel("barchart", frame, options={"orientation": "horizontal", **WITHOUT_LEGEND}, defaults={"decimals": 3}, width=300)
-    outline = re.findall(r"M([0-9.]+) [0-9.]+h([0-9.]+)v", svg_of(drawing))
-    for value, (x, length), is_inside in zip(values, outline, (True, False), strict=True):
+    outlines = re.findall(r"M([0-9.]+) [0-9.]+h([0-9.]+)v", svg_of(drawing))
+    # The longer bar has no space beyond its end.
+    for value, (x, length), is_inside in zip(values, outlines, (True, False), strict=True):
         ((text_x, size, anchor),) = re.findall(
             rf'<text x="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*anchor="(\w+)">{value:.3f}<', svg_of(drawing)
         )
-        left = float(text_x) - (text_width(f"{value:.3f}", float(size)) if anchor == "end" else 0)
-        right = left + text_width(f"{value:.3f}", float(size))
-        assert (left >= float(x) and right <= float(x) + float(length)) == is_inside
-        assert is_inside or right <= float(x) or left >= float(x) + float(length)
+        bar_left, bar_right = float(x), float(x) + float(length)
+        width = text_width(f"{value:.3f}", float(size))
+        left = float(text_x) - width if anchor == "end" else float(text_x)
+        right = left + width
+        if is_inside:
+            assert left >= bar_left
+            assert right <= bar_right
+        else:
+            assert right <= bar_left or left >= bar_right
 
 
 def test_values_that_would_be_unreadable_are_shown_only_on_demand() -> None:
-    """Bars that are too narrow for their values have none."""
+    """Bars that are too narrow for their values show no values, unless the panel always shows values."""
     frame = Frame([texts("n", *map(str, range(90))), numbers("v", *[7.0] * 90)])
+    # The first texts are labels of the axis, one of which may be 7.
     assert "7" not in visible_texts(bars(frame))[10:]
-    # Nearly all of the 90 bars; some texts may be cut.
+    # Nearly all of the 90 bars have a value; some values may be cut.
     assert visible_texts(bars(frame, showValue="always")).count("7") > 80
 
 
 @pytest.mark.parametrize(("count", "min_count"), [(8, 8), (40, 7), (300, 7)])
 def test_labels_of_many_categories_are_sparse_and_legible(count: int, min_count: int) -> None:
-    """Labels have at least five letters, do not overlap and are distinct. If categories are narrower, only some have labels."""
+    """Labels of categories have equal distances, have at least five characters, do not overlap and are distinct.
+
+    If not all labels fit, at least ``min_count`` categories have labels.
+    """
     frame = Frame([texts("n", *(f"service-with-a-long-name-{index:03d}" for index in range(count))), numbers("v", *[7.0] * count)])
     drawing = draw_panel("barchart", frame, options={"showValue": "never", **WITHOUT_LEGEND}, width=700)
     labels = [(float(x), text) for x, text in re.findall(r'<text x="([0-9.]+)"[^>]*text-anchor="middle">([^<]*)<', svg_of(drawing))]
@@ -161,7 +173,9 @@ def test_labels_of_many_categories_are_sparse_and_legible(count: int, min_count:
     labels = [(x, text) for x, text in labels if "…" in text]
     assert len({text for _, text in labels}) == len(labels) >= min_count
     assert min(len(text) for _, text in labels) >= 5
-    assert labels[0][0] + 0.1 >= text_width(labels[0][1], 11) / 2
+    first_x, first_text = labels[0]
+    # The first label does not begin before the left edge of the panel. The tolerance is that of rounded positions.
+    assert first_x + 0.1 >= text_width(first_text, 11) / 2
     distances = [right - left for (left, _), (right, _) in pairwise(labels[:-1])]
     assert max(distances) - min(distances) <= 0.2
     for (left, left_text), (right, right_text) in pairwise(labels):
@@ -182,18 +196,20 @@ def test_colours_are_those_of_series_values_or_a_column() -> None:
     assert list(bar_table(props_of(panel_by_value, FRAME)).series[0].colours) == ["#00ff00", "#ff0000"]
     mappings = [{"type": "value", "options": {"x": {"color": "#0000ff"}}}]
     panel_by_column = panel_of("barchart", defaults={"mappings": mappings}, options={"colorByField": "name"})
-    assert [list(series.colours) for series in bar_table(props_of(panel_by_column, FRAME)).series] == [["#0000ff", "#73bf69"]] * 2
+    # The mapping colours "x"; the text "y" has the default colour.
+    for series in bar_table(props_of(panel_by_column, FRAME)).series:
+        assert list(series.colours) == ["#0000ff", "#73bf69"]
 
 
 def test_the_legend_lists_the_series() -> None:
-    """Hidden series are neither in the legend nor drawn."""
+    """The legend lists all series except hidden ones."""
     hidden = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
     assert visible_texts(draw_panel("barchart", FRAME))[-2:] == ["a", "b"]
     assert visible_texts(draw_panel("barchart", FRAME, overrides=[hidden]))[-1] == "a"
 
 
 def test_categories_that_do_not_fit_are_counted() -> None:
-    """A picture has at most a bar for each three pixels, and says how many categories there are."""
+    """A chart has at most a bar for each three of its 400 pixels, and a note with the number of all categories."""
     drawing = bars(Frame([texts("n", *map(str, range(10_000))), numbers("v", *range(10_000))]))
     assert drawing.notes == ["only the first 133 of 10000 categories"]
     assert bar_count(drawing) <= 133

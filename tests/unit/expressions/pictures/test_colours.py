@@ -33,8 +33,9 @@ DARK, LIGHT = THEMES["dark"], THEMES["light"]
     ],
 )
 def test_a_colour_is_the_one_visible_on_a_panel(colour: str, dark_colour: str, light_colour: str) -> None:
-    """Every notation of CSS and every named colour becomes an opaque colour. A transparent one is mixed with that of the panel."""
-    assert (colour_of(colour, DARK), colour_of(colour, LIGHT)) == (dark_colour, light_colour)
+    """Every notation of CSS and every named colour becomes an opaque colour. A transparent colour is mixed with that of the panel."""
+    assert colour_of(colour, DARK) == dark_colour
+    assert colour_of(colour, LIGHT) == light_colour
 
 
 @pytest.mark.parametrize(
@@ -55,5 +56,5 @@ def test_a_colour_is_the_one_visible_on_a_panel(colour: str, dark_colour: str, l
     ],
 )
 def test_other_values_are_not_colours(colour: object) -> None:
-    """A value that is not a complete notation of a colour, and a transparent one without a colour, have no colour."""
+    """An incomplete notation of a colour, another value, and the word ``transparent`` have no colour."""
     assert colour_of(colour, DARK) is None

@@ -23,17 +23,22 @@ def displayed_names(*frames: Frame) -> list[str]:
 @pytest.mark.parametrize(
     ("frames", "expected"),
     [
+        # Names that the panel or the data source configures.
         ([Frame([column(config={"displayName": "mine", "displayNameFromDS": "theirs"}, pod="a")])], ["mine"]),
         ([Frame([column(config={"displayName": "", "displayNameFromDS": "theirs"}, pod="a")])], ["theirs"]),
+        # Labels: only the value if all columns have one label with the same name.
         ([Frame([column(pod="a")]), Frame([column(pod="b")])], ["a", "b"]),
         ([Frame([column(pod="a", zone="x")])], ['{pod="a", zone="x"}']),
         ([Frame([column(pod="a")]), Frame([column(zone="x")])], ['{pod="a"}', '{zone="x"}']),
         ([Frame([column("load", pod="a")])], ["load a"]),
+        # Names of frames, if they differ. The name ``Value`` distinguishes nothing.
         ([Frame([column("load")], "web"), Frame([column("load")], "db")], ["web load", "db load"]),
         ([Frame([column("load")], "web"), Frame([column("load")], "web")], ["load", "load"]),
         ([Frame([column()], "web")], ["web"]),
         ([Frame([column()])], ["Value"]),
+        # Equal names in a frame are numbered.
         ([Frame([column("load"), column("load"), column("rate")])], ["load 1", "load 2", "rate"]),
+        # Frames of a query for another time range.
         ([Frame([column("load")], meta={"timeCompare": {"isTimeShiftQuery": True}})], ["load (comparison)"]),
         ([Frame([column(config={"displayName": "L"})], meta={"timeCompare": {"isTimeShiftQuery": True}})], ["L (comparison)"]),
     ],
@@ -45,13 +50,10 @@ def test_columns_are_named_by_what_distinguishes_them(frames: list[Frame], expec
 
 
 def test_times_are_named_by_their_column() -> None:
-    """A column of times is named by its column, unless it has labels."""
+    """A column of times has its own name, or ``Time`` without a name, even if another column has labels."""
     times = np.zeros(1, dtype=np.int64)
-    assert displayed_names(Frame([Field("at", FieldType.TIME, times), Field("", FieldType.TIME, times), column(pod="a")])) == [
-        "at",
-        "Time",
-        "a",
-    ]
+    frame = Frame([Field("at", FieldType.TIME, times), Field("", FieldType.TIME, times), column(pod="a")])
+    assert displayed_names(frame) == ["at", "Time", "a"]
 
 
 @pytest.mark.parametrize(
@@ -65,4 +67,5 @@ def test_times_are_named_by_their_column() -> None:
 )
 def test_frames_are_named_by_name_or_column_or_query(frame: Frame, expected: str) -> None:
     """A frame has its name, or the name of its only column. A frame with several columns has the name of its query or its index."""
-    assert frame_display_name(frame, 4) == expected
+    index = 4
+    assert frame_display_name(frame, index) == expected

@@ -22,23 +22,25 @@ PODS = [f"kube-system/very-long-name-of-a-deployment-{zone}-5d9f7c6b8-with-a-lon
     ],
 )
 def test_names_are_cut_where_they_are_equal(names: list[str], expected: list[str]) -> None:
-    """Names are cut at their ends, unless only other parts distinguish them."""
-    assert distinct_names(names, 11, 68) == expected
+    """Long names are cut at their ends, unless only their middle or their end distinguishes them."""
+    font_size, width = 11, 68
+    assert distinct_names(names, font_size, width) == expected
 
 
 @given(st.lists(st.text("ab", min_size=30, max_size=60), min_size=2, max_size=12, unique=True))
 def test_no_two_names_become_equal(names: list[str]) -> None:
     """Different names remain different if a few characters fit, and no name exceeds the width."""
-    cut_names = distinct_names(names, 11, 100)
+    font_size, width = 11, 100
+    cut_names = distinct_names(names, font_size, width)
     assert len(set(cut_names)) == len(names)
-    assert max(text_width(name, 11) for name in cut_names) <= 100
+    assert max(text_width(name, font_size) for name in cut_names) <= width
 
 
 @pytest.mark.parametrize("calcs", [[], ["mean", "max"]])
 @pytest.mark.parametrize("placement", ["bottom", "right"])
 @pytest.mark.parametrize("mode", ["list", "table"])
 def test_entries_of_narrow_legends_are_distinct(mode: str, placement: str, calcs: list[str]) -> None:
-    """Entries in a panel of a quarter of a page have different texts, although their names are equal at both ends."""
+    """Entries of a narrow panel have different texts, although their names are equal at both ends."""
     legend = {"displayMode": mode, "placement": placement, "calcs": calcs}
     frames = [series(1, 2, name=name) for name in PODS]
     texts = visible_texts(draw_panel("timeseries", *frames, options={"legend": legend}, width=330, height=260))
@@ -47,7 +49,7 @@ def test_entries_of_narrow_legends_are_distinct(mode: str, placement: str, calcs
 
 
 def test_values_of_a_list_are_not_cut_with_its_names() -> None:
-    """A name that is too long is cut, and the values behind it are complete."""
+    """If the names of a list are cut, the calculated values after the names are complete."""
     legend = {"displayMode": "list", "placement": "bottom", "calcs": ["max"]}
     frames = [series(1, 2, name=name) for name in PODS]
     texts = visible_texts(draw_panel("timeseries", *frames, options={"legend": legend}, width=330, height=260))

@@ -39,7 +39,7 @@ def columns() -> list[PanelColumn]:
 
 
 def config_of(overrides: list[Any], **defaults: Any) -> Mapping[str, Any]:
-    """Return the configuration of the column ``READS``."""
+    """Return the configuration of the column ``READS`` after the override rules; ``defaults`` are those of the panel."""
     return FieldConfigs(defaults, overrides).configure(columns()[1])
 
 
@@ -99,17 +99,18 @@ def test_options_of_any_shape_are_accepted(options: Any) -> None:
 
 
 def test_the_last_rule_wins_and_objects_are_replaced() -> None:
-    """Rules apply in stored order; an object replaces the whole object."""
+    """Rules apply in stored order; the object of a later rule replaces the whole object of an earlier one."""
     rules = [
         rule("numeric", None, unit="s", custom__stacking={"mode": "normal"}),
         rule("byName", "Value", unit="bytes", custom__stacking={"group": "B"}),
     ]
     config = config_of(rules, unit="short", custom={"lineWidth": 3})
-    assert (config["unit"], config["custom"]) == ("bytes", {"lineWidth": 3, "stacking": {"group": "B"}})
+    assert config["unit"] == "bytes"
+    assert config["custom"] == {"lineWidth": 3, "stacking": {"group": "B"}}
 
 
 def test_a_property_without_a_value_removes_the_setting() -> None:
-    """An override without a value removes a setting, also one of the panel's type."""
+    """An override without a value removes a setting, also a custom setting of the panel's type."""
     removal = {
         "matcher": {"id": "byName", "options": "Value"},
         "properties": [{"id": "unit"}, {"id": "decimals", "value": None}, {"id": "custom.lineWidth"}],
@@ -141,7 +142,7 @@ def test_names_refer_to_the_column(template: str, expected: str) -> None:
 
 
 def test_names_refer_to_variables_of_the_dashboard() -> None:
-    """Variables are replaced in names and labels of axes, in the defaults and in rules."""
+    """Variables are replaced in display names and labels of axes, by default and in rules, but neither in matchers nor in units."""
     defaults = {"displayName": "$env", "custom": {"axisLabel": "in $env"}, "unit": "$env"}
     overrides = [rule("byName", "$env", displayName="${env}: ${__field.name}", custom__axisLabel="$env", unit="$env")]
     source = {"type": "timeseries", "fieldConfig": {"defaults": defaults, "overrides": overrides}}
@@ -152,7 +153,7 @@ def test_names_refer_to_variables_of_the_dashboard() -> None:
 
 
 def test_the_data_source_precedes_defaults_but_not_rules() -> None:
-    """The configuration in a frame is kept unless a rule changes it."""
+    """Settings in a frame have precedence over the defaults of the panel, and rules have precedence over settings in a frame."""
     field = Field("v", FieldType.FLOAT64, np.ones(1), config={"unit": "ms", "decimals": 1})
     frame = Frame([field])
     rules = [rule("byName", "v", decimals=3)]
@@ -161,7 +162,7 @@ def test_the_data_source_precedes_defaults_but_not_rules() -> None:
 
 
 def test_bounds_are_ordered_and_thresholds_colour() -> None:
-    """A minimum above the maximum is exchanged with it; bounds by default are only those of numbers."""
+    """A minimum above the maximum is exchanged with it, and thresholds imply their colour mode. Times have no bounds by default."""
     thresholds = {"steps": [{"color": "red", "value": None}]}
     assert config_of([], min=9, max="2", thresholds=thresholds) == {
         "min": 2,
@@ -170,37 +171,41 @@ def test_bounds_are_ordered_and_thresholds_colour() -> None:
         "color": {"mode": "thresholds"},
         "custom": {},
     }
-    assert FieldConfigs({"min": 1, "unit": "s"}, []).configure(columns()[0]) == {"unit": "s", "custom": {}}
+    time_column = columns()[0]
+    assert FieldConfigs({"min": 1, "unit": "s"}, []).configure(time_column) == {"unit": "s", "custom": {}}
 
 
 @pytest.mark.parametrize(
-    ("defaults", "index", "expected"),
+    ("defaults", "field", "expected"),
     [
-        ({"decimals": 1, "min": 2, "fieldMinMax": True}, 4, {}),
-        ({"decimals": "2", "min": "1.5px", "max": "x"}, 1, {"decimals": 2, "min": 1.5}),
-        ({"mappings": [{"type": "value"}]}, 0, {}),
-        ({"mappings": [{"type": "value"}]}, 4, {"mappings": [{"type": "value"}]}),
-        ({"noValue": 0, "displayName": 7}, 4, {"noValue": "0", "displayName": "7"}),
-        ({"displayNameFromDS": "other", "nullValueMode": "null as zero"}, 1, {}),
-        ({"color": {"fixedColor": "red"}}, 1, {"color": {"fixedColor": "red"}}),
+        ({"decimals": 1, "min": 2, "fieldMinMax": True}, TEXT, {}),
+        ({"decimals": "2", "min": "1.5px", "max": "x"}, READS, {"decimals": 2, "min": 1.5}),
+        ({"mappings": [{"type": "value"}]}, TIME, {}),
+        ({"mappings": [{"type": "value"}]}, TEXT, {"mappings": [{"type": "value"}]}),
+        ({"noValue": 0, "displayName": 7}, TEXT, {"noValue": "0", "displayName": "7"}),
+        ({"displayNameFromDS": "other", "nullValueMode": "null as zero"}, READS, {}),
+        ({"color": {"fixedColor": "red"}}, READS, {"color": {"fixedColor": "red"}}),
     ],
 )
-def test_defaults_apply_by_property_and_type(defaults: dict[str, Any], index: int, expected: dict[str, Any]) -> None:
+def test_defaults_apply_by_property_and_type(defaults: dict[str, Any], field: Field, expected: dict[str, Any]) -> None:
     """Defaults apply to the types for which Grafana registers their property; properties that it does not register are ignored."""
-    assert FieldConfigs(defaults, []).configure(columns()[index]) == {**expected, "custom": {}}
+    column = PanelColumn(field, FRAME, ColumnNames([FRAME]))
+    assert FieldConfigs(defaults, []).configure(column) == {**expected, "custom": {}}
 
 
 def test_rules_apply_to_columns_of_any_type() -> None:
-    """A rule sets the properties of numbers and mappings for columns of all types."""
+    """A rule sets decimals, bounds and mappings also for columns of times and texts, for which defaults do not apply."""
     rules = [rule("alwaysMatch", None, decimals=1, min="2", mappings=[{"type": "value"}], nullValueMode="null as zero")]
     expected = {"decimals": 1, "min": 2, "mappings": [{"type": "value"}], "custom": {}}
-    assert [FieldConfigs({}, rules).configure(columns()[index]) for index in (0, 4)] == [expected, expected]
+    for field in (TIME, TEXT):
+        assert FieldConfigs({}, rules).configure(PanelColumn(field, FRAME, ColumnNames([FRAME]))) == expected
 
 
 def test_rules_do_not_exchange_bounds() -> None:
     """A maximum by a rule may be below the minimum by default, as in Grafana."""
     config = config_of([rule("numeric", None, max=1)], min=5, max=9)
-    assert (config["min"], config["max"]) == (5, 1)
+    assert config["min"] == 5
+    assert config["max"] == 1
 
 
 def test_custom_properties_have_paths() -> None:
@@ -233,7 +238,8 @@ def test_types_of_documents_are_guessed(name: str, values: list[Any], expected: 
     frame = Frame([field])
     column = PanelColumn(field, frame, ColumnNames([frame]))
     config = FieldConfigs({}, [rule("byType", "other", unit="s")]).configure(column)
-    assert (column.type, config["unit"]) == (expected, "s")
+    assert column.type == expected
+    assert config["unit"] == "s"
 
 
 def test_default_names_apply_to_transformed_columns() -> None:
@@ -244,7 +250,7 @@ def test_default_names_apply_to_transformed_columns() -> None:
 
 
 def test_only_unknown_matchers_are_reported() -> None:
-    """A picture says which rules it left out."""
+    """The note of a picture names the override rules that it ignores because their matcher is unknown."""
     overrides = [rule("byRegexp", "/x/", unit="s"), rule("byColour", "red", unit="s")]
     panel = read_dashboard({"panels": [{"type": "timeseries", "fieldConfig": {"defaults": {}, "overrides": overrides}}]}).panels[0]
     assert ignored_settings_notes(panel) == ["without overrides byColour"]

@@ -10,7 +10,7 @@ from dashwright.expressions.pictures.plots.nulls import inserted_rows, insertion
 
 
 def indices_with_gaps(times: list[float], distance: float, start: float | None = None, end: float | None = None) -> dict[float, int]:
-    """Return the index of each time in ``times``; -1 for an inserted one."""
+    """Return all times after the insertion, each with its index in ``times``, or with -1 if it is inserted."""
     all_times, indexes = inserted_rows(np.array(times), distance, start, end)
     return dict(zip(all_times.tolist(), indexes.tolist(), strict=True))
 
@@ -18,11 +18,14 @@ def indices_with_gaps(times: list[float], distance: float, start: float | None =
 @pytest.mark.parametrize(
     ("times", "distance", "start", "end", "expected"),
     [
+        # Between points.
         ([10, 20, 30], 10, None, None, {10: 0, 20: 1, 30: 2}),
         ([10, 45], 10, None, None, {10: 0, 20: -1, 30: -1, 40: -1, 45: 1}),
         ([10, 30], 10, None, None, {10: 0, 20: -1, 30: 1}),
+        # Before the first point; the first inserted time is not after the start.
         ([50], 10, 15, None, {10: -1, 20: -1, 30: -1, 40: -1, 50: 0}),
         ([50], 10, 60, None, {50: 0}),
+        # After the last point, but not at the end.
         ([10], 10, None, 40, {10: 0, 20: -1, 30: -1}),
         ([10], 10, None, 5, {10: 0}),
         ([], 10, 0, 40, {}),
@@ -31,7 +34,7 @@ def indices_with_gaps(times: list[float], distance: float, start: float | None =
 def test_missing_steps_are_inserted(
     times: list[float], distance: float, start: float | None, end: float | None, expected: dict[float, int]
 ) -> None:
-    """A time is inserted for each missing step after a point, before the first point, and up to the end."""
+    """A time is inserted for each missing step between points, from the start to the first point, and before the end."""
     assert indices_with_gaps(times, distance, start, end) == expected
 
 
@@ -53,7 +56,7 @@ def test_the_number_of_inserted_nulls_is_bounded() -> None:
     ],
 )
 def test_columns_of_a_frame_agree_on_a_distance(settings: list[Any], interval: Any, expected: float | None) -> None:
-    """The setting of the columns precedes the interval of the data source; if columns have different settings, no nulls are inserted."""
+    """A setting of columns has precedence over the interval of the data source. If the settings differ, no nulls are inserted."""
     assert insertion_distance(settings, interval) == expected
 
 
@@ -74,12 +77,12 @@ def test_columns_of_a_frame_agree_on_a_distance(settings: list[Any], interval: A
     ],
 )
 def test_texts_for_missing_values_may_be_numbers(text: Any, expected: float | None) -> None:
-    """Text that is a number replaces nulls in the graph. Empty text is 0, as in JavaScript."""
+    """Text that is a finite number has this number as its value. Empty text is 0, as in JavaScript."""
     assert number_of_text(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("distance", "expected_points"),
+    ("distance", "kept_points"),
     [
         (0, [True] * 8),
         (math.inf, [False, True, False, True, True, False, False, True]),
@@ -88,9 +91,11 @@ def test_texts_for_missing_values_may_be_numbers(text: Any, expected: float | No
         (20, [True] * 8),
     ],
 )
-def test_short_gaps_are_spanned(distance: float, expected_points: list[bool]) -> None:
-    """Nulls between points closer than the distance are left out, so that the line connects the points. Other points remain."""
-    times = np.linspace(0, 70, 8, dtype=np.float64)
+def test_short_gaps_are_spanned(distance: float, kept_points: list[bool]) -> None:
+    """Nulls between points closer than the distance are left out, so that the line connects the points. All other points are kept."""
+    # The two gaps between points are 20 and 30 wide.
+    times = np.array([0, 10, 20, 30, 40, 50, 60, 70], dtype=np.float64)
     values = np.array([np.nan, 1, np.nan, 1, 1, np.nan, np.nan, 1])
-    assert spanned_points(times, values, distance).tolist() == expected_points
-    assert spanned_points(times, np.full(8, np.nan), 15).all()
+    assert spanned_points(times, values, distance).tolist() == kept_points
+    only_nulls = np.full(8, np.nan)
+    assert spanned_points(times, only_nulls, 15).all()

@@ -30,13 +30,13 @@ def row(y: int, title: str, *panels: dict[str, Any], **members: Any) -> dict[str
 
 
 def read_outline(spec: dict[str, Any], options: dict[str, list[Option]] | None = None, **values: Value) -> DashboardOutline:
-    """Return the outline of a dashboard, with the options and values of its variables."""
+    """Return the outline of a dashboard whose variables have ``values`` and the ``options`` by their names."""
     resolution = Resolution(Scope(values), options or {})
     return outline_of(spec, read_sections(spec), resolution, picture_time(spec, PictureOptions(), NOW))
 
 
 def test_panels_are_in_sections_with_their_positions() -> None:
-    """Panels are sorted and moved up within their section. A section contains its row's panels, but not those below a collapsed row."""
+    """A section has the panels of a row, sorted and moved up. Panels after a collapsed row are a section without a heading."""
     panels = [panel(1, 12, 5, "Right"), panel(2, 0, 3, "Left"), row(9, "Closed", panel(3, 0, 10), collapsed=True), panel(4, 0, 20)]
     sections = read_outline({"panels": [*panels, row(30, "Open"), panel(5, 0, 31)]}).sections
     assert [(section.title, section.has_heading, section.is_collapsed) for section in sections] == [
@@ -53,7 +53,7 @@ def test_panels_are_in_sections_with_their_positions() -> None:
 
 
 def test_pages_have_a_panel_for_each_of_many_values() -> None:
-    """A page repeats panels for more values than a picture does, because it loads pictures of single panels."""
+    """A page repeats a panel for up to ``MAX_PLACED`` values, which are more than in a picture. The outline has the first of its pages."""
     values = tuple(f"h{number}" for number in range(MAX_PLACED + 1))
     hosts = Value(values, values, is_list=True)
     outline = read_outline({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=hosts)
@@ -99,9 +99,10 @@ def test_variables_have_their_options_and_values(
     definition: dict[str, Any], value: Value, options: list[tuple[str, str]], values: list[str]
 ) -> None:
     """A variable has its options and selected values. A selected value that is not an option is added, so that a form keeps it."""
-    expected_options = {"v": [Option("x", "X"), Option("y", "Y")]}
-    (variable,) = read_outline({"templating": {"list": [{"name": "v", **definition}]}}, expected_options, v=value).variables
-    assert ([(option.value, option.text) for option in variable.options], variable.values) == (options, values)
+    queried_options = {"v": [Option("x", "X"), Option("y", "Y")]}
+    (variable,) = read_outline({"templating": {"list": [{"name": "v", **definition}]}}, queried_options, v=value).variables
+    assert [(option.value, option.text) for option in variable.options] == options
+    assert variable.values == values
 
 
 @pytest.mark.parametrize("members", [{"hide": 2}, {"hide": "hideVariable"}, {"type": "constant"}, {"type": "adhoc"}])
@@ -113,15 +114,21 @@ def test_variables_that_users_cannot_set_are_left_out(members: dict[str, Any]) -
 
 
 def test_links_are_interpolated() -> None:
-    """Variables in titles and addresses of links are replaced. A link to dashboards with tags has no address."""
+    """Variables in titles and addresses of links are replaced. A link to dashboards with tags has no address. Invalid links are omitted."""
     links = [
         {"type": "link", "title": "Of $host", "url": "/x?h=$host", "keepTime": True, "targetBlank": True, "tooltip": "T"},
         {"type": "dashboards", "tags": ["a", 1], "url": "ignored", "includeVars": True},
         "invalid",
     ]
     first, second = read_outline({"links": links}, host=Value(("a",), ("a",))).links
-    assert (first.title, first.url, first.keeps_time, first.opens_tab, first.tooltip) == ("Of a", "/x?h=a", True, True, "T")
-    assert (second.url, second.tags, second.includes_variables) == ("", ["a"], True)
+    assert first.title == "Of a"
+    assert first.url == "/x?h=a"
+    assert first.tooltip == "T"
+    assert first.keeps_time
+    assert first.opens_tab
+    assert second.url == ""
+    assert second.tags == ["a"]
+    assert second.includes_variables
 
 
 @pytest.mark.parametrize(
@@ -134,20 +141,26 @@ def test_links_are_interpolated() -> None:
 def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None:
     """An outline has the time range, as written and in milliseconds, and the interval of refreshes, from either schema."""
     outline = read_outline(spec)
-    assert (outline.from_, outline.to, outline.refresh, outline.end - outline.start) == ("now-1h", "now", "30s", 3_600_000)
+    assert outline.from_ == "now-1h"
+    assert outline.to == "now"
+    assert outline.end - outline.start == 3_600_000
+    assert outline.refresh == "30s"
 
 
-@pytest.mark.parametrize(("page", "expected"), [(1, [3, PAGE_SIZE - 3]), (2, [PAGE_SIZE]), (3, [7]), (4, [7])])
-def test_pages_have_all_panels_below_their_headings(page: int, expected: list[int]) -> None:
-    """Each page begins at the top, with the heading of a row that began on an earlier page; later pages equal the last one."""
-    below = [panel(index + 10, 0, index * 4 + 20) for index in range(2 * PAGE_SIZE + 4)]
+@pytest.mark.parametrize(("page", "section_sizes"), [(1, [3, PAGE_SIZE - 3]), (2, [PAGE_SIZE]), (3, [7]), (4, [7])])
+def test_pages_have_all_panels_below_their_headings(page: int, section_sizes: list[int]) -> None:
+    """Each page begins at the top. A row that continues on a page has its heading again. A page after the last one equals the last one."""
     # Three panels precede the row, and the others follow it, so that the row is the last section of each page.
-    spec = {"panels": [*(panel(index + 1, 0, index * 4) for index in range(3)), row(15, "Open"), *below]}
+    above = [panel(index + 1, 0, index * 4) for index in range(3)]
+    below = [panel(index + 10, 0, index * 4 + 20) for index in range(2 * PAGE_SIZE + 4)]
+    spec = {"panels": [*above, row(15, "Open"), *below]}
     time = picture_time(spec, PictureOptions(), NOW)
     outline = outline_of(spec, read_sections(spec), Resolution(Scope()), time, page=page)
-    assert [len(section.panels) for section in outline.sections] == expected
-    assert (outline.sections[-1].title, outline.sections[-1].panels[0].y) == ("Open", 0)
-    assert outline.panel_count == 2 * PAGE_SIZE + 7
+    assert [len(section.panels) for section in outline.sections] == section_sizes
+    row_section = outline.sections[-1]
+    assert row_section.title == "Open"
+    assert row_section.panels[0].y == 0
+    assert outline.panel_count == len(above) + len(below)
 
 
 def test_a_panel_of_any_page_is_found_by_its_id() -> None:

@@ -1,4 +1,4 @@
-"""Queries of panels: filters of the dashboard, and queries that only expressions read."""
+"""The queries that a panel sends: filters of the dashboard, hidden queries, and queries to Grafana's own data source."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_queries_to_grafana_are_random_walks(source: Any, query_type: str | None
 
 
 def test_snapshots_in_a_dashboard_are_data() -> None:
-    """Snapshots in a dashboard are data. Members that only Grafana reads are left out."""
+    """A snapshot in a dashboard becomes a query whose data are the frames of the snapshot, without members that only Grafana reads."""
     schema = {"refId": "S", "x": 1, "fields": [{"name": "n", "type": "number", "entities": {}, "config": {"unit": "s"}}]}
     target = {"refId": "A", "queryType": "snapshot", "snapshot": [{"schema": schema, "data": {"values": [[1, None]], "y": 2}}]}
     (query,) = read_targets({"datasource": "-- Grafana --", "targets": [target]}, {}, CATALOG, Scope()).targets

@@ -51,13 +51,14 @@ def range_and_note(panel: dict[str, Any], **options: str) -> tuple[str, str, str
     ],
 )
 def test_panels_have_ranges_of_their_own(panel: dict[str, Any], expected: tuple[str, str, str] | None) -> None:
-    """The range of a panel ends now and is moved by ``timeShift``. The title has a note about it, unless ``hideTimeOverride`` is set."""
+    """``timeFrom`` names the range of a panel, and ``timeShift`` moves it. A note describes both, unless ``hideTimeOverride`` is set."""
     assert range_and_note(panel) == expected
 
 
 def test_an_absolute_range_is_kept_but_moved() -> None:
     """If the dashboard has an absolute range, ``timeFrom`` has no effect, and ``timeShift`` moves the range."""
     absolute = {"from": "2025-01-10T00:00:00Z", "to": "2025-01-11T00:00:00Z"}
+    # ``timeFrom`` has no effect, so the range has no note.
     assert range_and_note({"timeFrom": "1h"}, **absolute) == ("01-10 00:00:00", "01-11 00:00:00", "")
     assert range_and_note({"timeFrom": "1h", "timeShift": "2d"}, **absolute) == ("01-08 00:00:00", "01-09 00:00:00", "Timeshift -2d")
 
@@ -68,4 +69,5 @@ def test_the_variables_of_the_range_are_those_of_the_panel() -> None:
     spec = {"panels": [{"id": 1, "type": "stat", "timeFrom": "1h", "targets": [target]}]}
     time = picture_time(spec, PictureOptions.model_validate({}), NOW)
     (panel,) = read_dashboard(spec, time=time).panels
-    assert panel.targets[0]["stringInput"] == str(round(datetime(2025, 5, 14, 8, 30, tzinfo=UTC).timestamp() * 1000))
+    one_hour_ago = datetime(2025, 5, 14, 8, 30, tzinfo=UTC)
+    assert panel.targets[0]["stringInput"] == str(round(one_hour_ago.timestamp() * 1000))

@@ -21,7 +21,7 @@ from dashwright.expressions.variables.values import Value
 
 
 def panel(id_: int, y: int, title: str = "", **members: Any) -> dict[str, Any]:
-    """Return a panel of half of the width, and 4 rows of the grid high."""
+    """Return a panel of half of the width, with a height of 4 units of the grid."""
     return {"id": id_, "type": "text", "title": title, "gridPos": {"x": 0, "y": y, "w": 12, "h": 4}, **members}
 
 
@@ -52,7 +52,7 @@ def test_collapsed_rows_show_how_many_panels_they_hide() -> None:
 
 
 def test_headings_have_a_sign_for_collapsed_rows() -> None:
-    """The heading of a collapsed row has another sign, even if the row hides no panels. An expanded row is like any other row."""
+    """The heading of a collapsed row has another sign than that of an open row, even if it hides no panels. Expanded rows are open."""
     panels = [*COLLAPSED, row(9, "Empty", collapsed=True)]
     assert [(item.title, item.is_collapsed) for item in place_panels(panels)] == [
         ("Closed (2 panels)", True),
@@ -64,19 +64,20 @@ def test_headings_have_a_sign_for_collapsed_rows() -> None:
     layout = lay_out([item for item in place_panels(panels) if item.type == "row"], 600, None, is_single_panel=False)
     signs = re.findall('<polyline points="([^"]*)"', compose(layout, [PanelOutcome("", State.DRAWN)] * 3, THEMES["dark"], "", RANGE))
     assert len({len(sign.split()) for sign in signs}) == 1
-    # The first and the third row are collapsed.
-    relative_xs = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
-    assert relative_xs[0] == relative_xs[2] != relative_xs[1]
+    # The shape of a sign, independent of its position, is the offset of each of its points from the first one.
+    closed, opened, empty = ([float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs)
+    assert closed == empty
+    assert closed != opened
 
 
 def test_expanded_rows_push_the_others_down() -> None:
-    """If a picture expands its rows, the panels of a collapsed row are below its heading, and all others below them."""
+    """If a picture expands its rows, the panels of a collapsed row are below its heading, and later rows and panels move down."""
     positions = boxes(place_panels(COLLAPSED, expanded=True))
     assert positions == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
 
 
 def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
-    """A collapsed row contains its panels, so those below it are drawn."""
+    """A collapsed row hides only the panels that it contains. The panels after it in the dashboard are placed."""
     assert boxes(place_panels([row(0, "Closed", panel(2, 1), collapsed=True), panel(3, 1, "Out")])) == [
         ("Closed (1 panel)", 0, 0, 24),
         ("Out", 0, 1, 12),
@@ -98,11 +99,13 @@ def test_every_panel_has_an_id_of_its_own(ids: list[Any], expected: list[int]) -
 
 
 def test_panels_without_an_id_can_be_drawn_alone() -> None:
-    """Panels without an id are numbered in stored order, panels in rows after their row."""
+    """Panels without an id are numbered in stored order, and panels in a row after the row. A number selects its panel."""
     stored = [row(0, "Closed", panel(2, 1, "In"), collapsed=True), panel(2, 2, "Below"), panel(2, 3, "Last")]
     for source in (*stored, *stored[0]["panels"]):
         del source["id"]
-    assert [[panels.title for panels in place_panels(stored, panel_id=id_)] for id_ in range(1, 6)] == [[], ["In"], ["Below"], ["Last"], []]
+    # The row has the number 1, but cannot be drawn alone. The number 5 is that of no panel.
+    selected_titles = {id_: [item.title for item in place_panels(stored, panel_id=id_)] for id_ in range(1, 6)}
+    assert selected_titles == {1: [], 2: ["In"], 3: ["Below"], 4: ["Last"], 5: []}
     element = {"kind": "Panel", "spec": {"title": "E", "vizConfig": {"kind": "text"}}}
     layout = {"kind": "GridLayout", "spec": {"items": [{"spec": {"element": {"name": name}}} for name in ("a", "b")]}}
     panels = read_dashboard({"elements": {"a": element, "b": element}, "layout": layout}, panel_id=2).panels
@@ -111,13 +114,14 @@ def test_panels_without_an_id_can_be_drawn_alone() -> None:
 
 @pytest.mark.parametrize("id_", [2, 4])
 def test_one_panel_is_found_in_any_row(id_: int) -> None:
-    """The picture of a single panel may have a panel of a collapsed row."""
+    """A panel of a collapsed row and one of an open row are selected by their ids."""
     assert [item.id for item in place_panels(COLLAPSED, panel_id=id_)] == [id_]
 
 
 def test_headings_cannot_be_drawn_alone() -> None:
     """The id of a row selects no panel."""
-    assert place_panels(COLLAPSED, panel_id=90) == []
+    row_id = COLLAPSED[0]["id"]
+    assert place_panels(COLLAPSED, panel_id=row_id) == []
 
 
 def test_panels_are_repeated_side_by_side() -> None:
@@ -164,7 +168,7 @@ def test_repetition_is_bounded_and_reported() -> None:
 
 
 def test_many_repeated_rows_are_bounded() -> None:
-    """Rows that are repeated count as panels."""
+    """Copies of repeated rows count as panels, so their number is limited, too."""
     scope = Scope({"v": Value(tuple(map(str, range(60))), is_list=True)})
     board = read_dashboard({"panels": [row(index, "$v", repeat="v") for index in range(2_000)]}, Resolution(scope))
     assert len(board.panels) == MAX_PLACED
@@ -178,7 +182,7 @@ def test_old_rows_are_laid_out() -> None:
 
 
 def test_bold_titles_end_inside_of_their_panels() -> None:
-    """The titles of panels, rows and the dashboard are bold, so that they are cut before regular text would be."""
+    """The long titles of a dashboard, a row and a panel are cut so that their bold text ends inside of the picture."""
     title = "Average duration of requests by code, protocol, method and service " * 5
     panels = [row(0, title), panel(1, 1, title)]
     layout = lay_out(place_panels(panels), 600, None, is_single_panel=False)

@@ -15,7 +15,7 @@ from dashwright.expressions.pictures.png_process import NotDrawn
 
 pytestmark = pytest.mark.exhaustive
 
-#: An SVG that takes long: a clip of a large picture in another one, and so on.
+#: An SVG that takes seconds to draw: three thousand large nested pictures, each of which is clipped.
 SLOW_SVG = svg.document([svg.nested(["<rect width='9' height='9'/>"] * 9, 0, 0, 4_000, 4_000)] * 3_000, 4_000, 4_000)
 
 
@@ -54,7 +54,7 @@ async def test_pngs_contain_their_text(plotter: Plotter) -> None:
 
 
 async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None:
-    """A letter has the same position after ten narrow letters as after ten wide ones. Ten times the width of a character ends before it."""
+    """A letter of code has the same position after ten narrow letters as after ten wide ones: ten times the width of a character."""
 
     def svg_with(text: str) -> str:
         """Return the SVG of a text of code followed by ``X``, with a white rectangle as wide as the text over it."""
@@ -62,9 +62,14 @@ async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None
         cover = svg.rectangle(0, 0, svg.text_width(text, 20, code=True), 40, "#ffffff")
         return svg.document([svg.rich_text_element(runs, 0, 30), cover], 200, 40)
 
-    narrow, wide, covered = [await plotter.png(svg_with(text), 1, deadline_in()) for text in ("iiiiiiiiii", "WWWWWWWWWW", "WWWWWWWWWWW")]
-    # After eleven letters, the rectangle hides the X.
-    assert narrow == wide != covered
+    narrow, wide, longer = [
+        await plotter.png(svg_with("i" * 10), 1, deadline_in()),
+        await plotter.png(svg_with("W" * 10), 1, deadline_in()),
+        await plotter.png(svg_with("W" * 11), 1, deadline_in()),
+    ]
+    # The rectangle hides all letters before the X, so that the pictures differ only in the position of the X.
+    assert narrow == wide
+    assert wide != longer
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,7 @@ async def test_invalid_pictures_are_errors_and_no_address_is_loaded(plotter: Plo
 
 
 async def test_a_picture_that_exceeds_time_or_memory_ends_the_process(plotter: Plotter, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends at the deadline or the memory limit, and another one draws the next PNG."""
+    """A process ends at the deadline of its PNG or at the memory limit. A new process draws the next PNG."""
     await plotter.png(svg_of_text("a"), 1, deadline_in())
     (first_pid,) = plotter.pids
     with pytest.raises(DeadlineExceeded):
@@ -115,10 +120,10 @@ async def test_an_idle_process_is_ended() -> None:
 async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() -> None:
     """Sequential pictures use one process. If two processes, the maximum, are busy, a third picture waits, at most until its deadline."""
     plotter = Plotter(processes=2)
-    for letters in "ab":
-        await plotter.png(svg_of_text(letters), 1, deadline_in())
+    for letter in ("a", "b"):
+        await plotter.png(svg_of_text(letter), 1, deadline_in())
     assert len(plotter.pids) == 1
-    busy = [asyncio.create_task(plotter.png(SLOW_SVG.replace("9", digit), 1, deadline_in())) for digit in "78"]
+    busy = [asyncio.create_task(plotter.png(SLOW_SVG.replace("9", digit), 1, deadline_in())) for digit in ("7", "8")]
 
     async def both_run() -> bool:
         """Return whether two processes run."""
@@ -159,5 +164,7 @@ async def test_a_sequence_of_emoji_is_drawn_as_its_first_one(plotter: Plotter, s
 
 async def test_texts_in_scripts_that_the_font_lacks_are_drawn_with_fonts_of_the_machine(plotter: Plotter) -> None:
     """Texts in further scripts are drawn with fonts of the machine. A sign replaces characters that no font has."""
-    pngs = [await plotter.png(svg_of_text(text), 1, deadline_in()) for text in ("", "Größe 5 μs", "\u2603\u2603\u2603")]
-    assert len({len(png) for png in pngs}) == 3
+    texts = ("", "Größe 5 μs", "\u2603\u2603\u2603")
+    png_sizes = {len(await plotter.png(svg_of_text(text), 1, deadline_in())) for text in texts}
+    # If a text were omitted, its PNG would have the size of that without text.
+    assert len(png_sizes) == len(texts)

@@ -20,7 +20,7 @@ from dashwright.expressions.pictures.theme import THEMES
 def png_key(
     *, values: tuple[float, ...] = (1, 2, 3), theme: str = "dark", width: int = 600, scale: float = 1, org_id: int = 1, title: str = "T"
 ) -> PngKey:
-    """Return the key of the PNG of a panel."""
+    """Return the key of the PNG of a panel with a line of ``values``; ``title`` is that of the dashboard."""
     layout = lay_out([panel_of("timeseries")], width, None, is_single_panel=False)
     props = PanelProps(layout.boxes[0].panel, [series(*values)], *layout.boxes[0].content_size, THEMES[theme], START, END)
     content = "".join(DRAW_FUNCTIONS["timeseries"](props).elements)
@@ -32,7 +32,7 @@ def png_key(
     "change", [{"values": (1, 2.5, 3)}, {"theme": "light"}, {"width": 640}, {"scale": 2}, {"org_id": 2}, {"title": "Another"}]
 )
 def test_a_change_of_what_is_drawn_is_another_key(change: dict[str, Any]) -> None:
-    """Equal pictures have the same key. Another point, theme, size, text or organization results in another key."""
+    """Equal pictures have equal keys. A change of a point, theme, size, scale, organization or title changes the key."""
     assert png_key(**change) != png_key()
     assert png_key() == png_key()
 
@@ -52,14 +52,15 @@ async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch:
     pngs = [await plotter.png(svg, scale, 0, org_id=org_id) for svg, scale, org_id in requests]
     assert pngs == [b"1", b"1", b"2", b"3", b"4", b"1"]
     plotter_without_cache = Plotter()
-    assert [await plotter_without_cache.png("a", 1, 0) for _ in range(2)] == [b"5", b"6"]
+    assert await plotter_without_cache.png("a", 1, 0) == b"5"
+    assert await plotter_without_cache.png("a", 1, 0) == b"6"
 
 
 async def test_a_picture_that_is_larger_than_the_cache_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PNG as large as the cache is kept. A larger one is not kept, and replaces no other."""
+    """A PNG as large as the cache is kept. A larger PNG is not kept and does not replace the kept one."""
 
     async def png(_: PngProcess, svg: str, __: float, ___: float) -> bytes:
-        """Return as many bytes as the text says."""
+        """Return as many bytes as the text of the picture says, instead of a PNG."""
         drawn_svgs.append(svg)
         return b"x" * int(svg)
 

@@ -60,6 +60,7 @@ def test_values_are_named_after_their_query_if_there_are_two_tables(second: dict
 
 def test_series_are_in_front_of_tables() -> None:
     """The tables of a panel follow its series, whatever the order of its queries."""
+    # The first query has the format of a table, and the second one that of series.
     frames = [frame_of("A", series(1)), frame_of("B", series(2))]
     assert [frame.ref_id for frame in with_tables(frames, [target("A"), target("B", "time_series")], Context())] == ["B", "A"]
 
@@ -80,7 +81,7 @@ def test_nulls_are_kept() -> None:
 
 
 def test_a_table_with_too_many_cells_is_rejected() -> None:
-    """The error of a table with too many cells has their number: two rows with time, label and value."""
+    """The error of a table with more than the allowed 5 cells names their number: two rows with time, label and value."""
     limits = replace(Limits(), transformation_cells=5)
     with pytest.raises(DashwrightError, match="6 cells"):
         with_tables([frame_of("A", series(1, 2, host="web"))], [target("A")], Context(limits))

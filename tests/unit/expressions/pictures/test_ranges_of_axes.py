@@ -15,6 +15,7 @@ LOG_10, LOG_2 = RangeSettings(distribution="log"), RangeSettings(distribution="l
 @pytest.mark.parametrize(
     ("settings", "low", "high", "expected"),
     [
+        # Padding, which ends at 0, and ranges of a single value.
         (RangeSettings(), 2, 7, (1.5, 7.5)),
         (RangeSettings(), 0, 50, (0, 55)),
         (RangeSettings(), 20, 200, (0, 220)),
@@ -24,6 +25,7 @@ LOG_10, LOG_2 = RangeSettings(distribution="log"), RangeSettings(distribution="l
         (RangeSettings(), -5, -5, (-10, 0)),
         (RangeSettings(), 0, 0, (0, 100)),
         (RangeSettings(), None, None, None),
+        # Hard and soft limits.
         (RangeSettings(minimum=0), 40, 50, (0, 55)),
         (RangeSettings(maximum=60), 40, 50, (38, 60)),
         (RangeSettings(minimum=0, maximum=9), 40, 50, (0, 9)),
@@ -31,9 +33,11 @@ LOG_10, LOG_2 = RangeSettings(distribution="log"), RangeSettings(distribution="l
         (RangeSettings(soft_minimum=0, soft_maximum=100), 40, 50, (0, 100)),
         (RangeSettings(soft_minimum=0, soft_maximum=100), -40, 150, (-60, 170)),
         (RangeSettings(minimum=-5, soft_minimum=0), -40, 50, (-5, 59)),
+        # Ranges around 0, of integers, and of percentages.
         (RangeSettings(is_centred=True), -1, 40, (-48, 48)),
         (RangeSettings(has_integers=True), 0.2, 0.3, (0, 1)),
         (RangeSettings(is_percent=True), 0.2, 1, (0, 1)),
+        # Logarithmic ranges. A limit up to 0 has no logarithm and is ignored.
         (LOG_10, 3, 700, (1, 1_000)),
         (LOG_10, 10, 10, (1, 100)),
         (LOG_2, 3, 700, (2, 1_024)),
@@ -52,7 +56,10 @@ def test_ranges_have_headroom_within_limits(
     Values within soft limits do not change the range, and no value exceeds hard limits. Logarithmic ranges end at whole powers.
     """
     result = value_range(settings, low, high)
-    assert result == (None if expected is None else pytest.approx(expected))
+    if expected is None:
+        assert result is None
+    else:
+        assert result == pytest.approx(expected)
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -75,10 +82,11 @@ LIMITS = st.none() | NUMBERS
     ends=st.tuples(NUMBERS, NUMBERS),
 )
 def test_a_range_ascends(settings: RangeSettings, ends: tuple[float, float]) -> None:
-    """A range of any values and settings has a low end below a high end, or is not a number."""
+    """The low end of a range is below the high end for any values and settings, unless an end is not a number."""
     result = value_range(settings, min(ends), max(ends))
     assert result is not None
-    assert result[0] < result[1] or any(map(math.isnan, result))
+    low, high = result
+    assert low < high or math.isnan(low) or math.isnan(high)
 
 
 def test_series_share_a_scale_if_their_axes_are_equal() -> None:
@@ -92,4 +100,7 @@ def test_limits_are_read_from_the_configuration() -> None:
     """Limits that are not numbers are ignored, and so is an unknown base of logarithms."""
     custom = {"axisSoftMin": "3", "axisSoftMax": [], "axisCenteredZero": True, "scaleDistribution": {"type": "log", "log": 7}}
     settings = range_settings({"min": 1, "max": None, "decimals": 0, "custom": custom}, is_percent=False)
-    assert settings == RangeSettings(1, None, 3, None, is_centred=True, has_integers=True, distribution="log", base=10)
+    # An axis without decimals has integers.
+    assert settings == RangeSettings(
+        minimum=1, maximum=None, soft_minimum=3, soft_maximum=None, is_centred=True, has_integers=True, distribution="log", base=10
+    )

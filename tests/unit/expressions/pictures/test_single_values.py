@@ -38,16 +38,15 @@ def test_text_mode_selects_the_texts_of_a_stat(mode: str, frames: list[Frame], t
 
 
 @pytest.mark.parametrize(
-    ("mode", "is_coloured", "is_filled"),
-    [("value", True, False), ("none", False, False), ("background_solid", False, True), ("background", False, True)],
+    ("mode", "coloured_parts"),
+    [("value", {"text"}), ("none", set()), ("background_solid", {"rectangle"}), ("background", {"rectangle", "gradient"})],
 )
-def test_colour_mode_colours_the_text_or_the_background(mode: str, is_coloured: bool, is_filled: bool) -> None:
+def test_colour_mode_colours_the_text_or_the_background(mode: str, coloured_parts: set[str]) -> None:
     """The colour of the threshold is that of the text or of the background, which has a gradient unless it is solid."""
     svg = svg_of(draw_panel("stat", TWO_HOSTS[1], options={"colorMode": mode, "graphMode": "none"}, defaults={"thresholds": STEPS}))
     (text,) = re.findall(r"<text[^>]*>", svg)
-    assert (RED in text) == is_coloured
-    assert ("<rect" in svg) == is_filled
-    assert ("linearGradient" in svg) == (mode == "background")
+    is_coloured = {"text": RED in text, "rectangle": "<rect" in svg, "gradient": "linearGradient" in svg}
+    assert {part for part in is_coloured if is_coloured[part]} == coloured_parts
 
 
 def test_sparkline_is_drawn_unless_the_panel_turns_it_off() -> None:
@@ -67,11 +66,16 @@ def test_charts_are_bright_on_a_background(mode: str, line: str, area: tuple[str
 
 @pytest.mark.parametrize(("values", "share"), [((0, 0), 1.0), ((9, 9), 0.5), ((-9, -9), 0.5), ((1, 3), 1.0)])
 def test_charts_of_constants_are_in_the_middle_unless_they_are_zero(values: tuple[float, float], share: float) -> None:
-    """The line begins at a share of the chart's height: the lowest value is at the bottom, and a constant other than zero half-way up."""
+    """A line begins at ``share`` of the chart's height from its top. The lowest value and zero are at the bottom, other constants in
+    the middle.
+    """
     svg = svg_of(draw_panel("stat", series(*values)))
     ((first, bottom),) = re.findall(r'd="M[\d.]+ ([\d.]+)L.*? ([\d.]+)Z"', svg)
-    top = float(re.findall(r'd="M[\d.]+ ([\d.]+)L', svg_of(draw_panel("stat", series(3, 1))))[0])
-    assert abs(float(first) - (top + share * (float(bottom) - top))) < 0.2
+    # A falling line begins at the top of the chart.
+    falling_svg = svg_of(draw_panel("stat", series(3, 1)))
+    top = float(re.findall(r'd="M[\d.]+ ([\d.]+)L', falling_svg)[0])
+    expected = top + share * (float(bottom) - top)
+    assert float(first) == pytest.approx(expected, abs=0.2)
 
 
 def test_long_values_next_to_short_names_are_legible() -> None:
@@ -80,28 +84,30 @@ def test_long_values_next_to_short_names_are_legible() -> None:
     options = {"orientation": "horizontal", "graphMode": "none", "reduceOptions": {"fields": "/.*/", "calcs": ["lastNotNull"]}}
     svg = svg_of(draw_panel("stat", frame, options=options, width=340, height=70))
     sizes = {text: float(size) for size, text in re.findall(r'font-size="([\d.]+)"[^>]*>([^<]+)<', svg)}
-    # Legible sizes in pixels; all values of a panel have one size.
-    assert 9 < sizes["8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44"] == sizes["go1.22.5"] < 12
+    # A legible size in pixels. All values of a panel have one size.
+    assert 9 < sizes["go1.22.5"] < 12
+    assert sizes["8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44"] == sizes["go1.22.5"]
     assert {"goversion", "revision"} <= sizes.keys()
 
 
-@pytest.mark.parametrize(
-    ("mode", "texts", "colour"),
-    [("standard", ["40", "▲ 100%"], GREEN), ("inverted", ["40", "▲ 100%"], RED), ("same_as_value", ["40", "▲ 100%"], "#5794f2")],
-)
-def test_change_is_shown_in_the_colour_of_its_direction(mode: str, texts: list[str], colour: str) -> None:
-    """A rise is green, or red if it is inverted. It may also have the colour of the value."""
+@pytest.mark.parametrize(("mode", "colour"), [("standard", GREEN), ("inverted", RED), ("same_as_value", "#5794f2")])
+def test_change_is_shown_in_the_colour_of_its_direction(mode: str, colour: str) -> None:
+    """A rise is green, or red if colours are inverted. In the mode ``same_as_value``, it is as blue as the value."""
     options = {"showPercentChange": True, "percentChangeColorMode": mode, "graphMode": "none"}
     drawing = draw_panel("stat", TWO_HOSTS[0], options=options, defaults={"color": {"mode": "fixed", "fixedColor": "blue"}})
-    assert visible_texts(drawing) == texts
-    assert colour in re.findall(r"<text[^>]*>", svg_of(drawing))[-1]
+    assert visible_texts(drawing) == ["40", "▲ 100%"]
+    change_element = re.findall(r"<text[^>]*>", svg_of(drawing))[-1]
+    assert colour in change_element
 
 
 def test_value_above_a_chart_leaves_a_quarter_to_it() -> None:
     """In a narrow cell, the value fills the space above the chart, which has a quarter of the cell's height."""
     svg = svg_of(draw_panel("stat", series(*range(9)), options={"graphMode": "area"}, width=200, height=200))
-    # The cell is 194 pixels high, with a padding of 12 at both ends. A line is 1.2 times as high as its font.
-    assert float(re.findall(r'font-size="([\d.]+)"', svg)[0]) == pytest.approx((194 - 24 - 0.25 * 194) / 1.2, abs=4)
+    cell_height, padding = 194, 12
+    chart_height = 0.25 * cell_height
+    # A line of text is 1.2 times as high as its font.
+    expected_size = (cell_height - 2 * padding - chart_height) / 1.2
+    assert float(re.findall(r'font-size="([\d.]+)"', svg)[0]) == pytest.approx(expected_size, abs=4)
 
 
 def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
@@ -121,7 +127,7 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
 
 
 def test_names_next_to_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
-    """Above a chart, the value is smaller, and the name nearly as large as the value."""
+    """Without a chart, the name is clearly smaller than the value. Above a chart, the value is smaller and the name nearly as large."""
 
     def sizes(graph_mode: str) -> list[float]:
         """Return the sizes of the fonts of the name and the value."""
@@ -160,13 +166,13 @@ def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[fl
     [((332, 116), 4, 4), ((332, 116), 9, 5), ((332, 116), 2, 2), ((132, 416), 3, 1), ((400, 200), 3, 3), ((400, 400), 5, 2)],
 )
 def test_automatic_grid_has_the_largest_squares(size: tuple[int, int], count: int, columns: int) -> None:
-    """The numbers of columns are those of Grafana's ``calculateGridDimensions``."""
+    """The number of columns, by the size of the panel and the count of values, is that of Grafana's ``calculateGridDimensions``."""
     areas = cells(props_of(panel_of("stat"), width=size[0], height=size[1]), count)
     assert len({area.x for area in areas if area.y == areas[0].y}) == columns
 
 
 def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
-    """Without centring, the name is at the left edge and the value at the right edge."""
+    """A centred name begins far to the right of its usual place at the left edge, and a centred value far to the left of its own."""
 
     def lefts(mode: str) -> list[float]:
         """Return the horizontal positions of the name and the value."""
@@ -218,9 +224,11 @@ def item_of(*values: float | None, **defaults: Any) -> DisplayItem:
     ],
 )
 def test_scale_is_the_range_of_the_column(values: Any, defaults: Any, expected_range: tuple[float, float]) -> None:
-    """The scale has the configured bounds or those of the column. If all values are equal, it includes 0 to 100 percent or the unit's 1."""
+    """The scale has the configured bounds or those of the column. A column of one value has at least 0 to 100, or 0 to 1 for shares."""
     scale = scale_of(item_of(*values, **defaults))
-    assert (scale.low, scale.high) == expected_range
+    low, high = expected_range
+    assert scale.low == low
+    assert scale.high == high
 
 
 def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
@@ -235,7 +243,7 @@ def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
 
 
 def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:
-    """If thresholds do not give the colours, the ring is one segment."""
+    """If the colours of values are not those of thresholds, the ring is one segment."""
     defaults = {"thresholds": STEPS, "min": 0, "max": 100, "color": {"mode": "continuous-GrYlRd"}}
     # The track, the value, and the ring.
     assert svg_of(draw_panel("gauge", TWO_HOSTS[0], defaults=defaults)).count("<path") == 3
@@ -254,7 +262,7 @@ def test_display_mode_fills_the_bars(mode: str, svg_parts: tuple[str, ...]) -> N
 
 @pytest.mark.parametrize(("value", "stops"), [(40, []), (90, [("0.0000", GREEN), ("0.2500", GREEN), ("0.9000", RED)])])
 def test_gradient_has_the_thresholds_up_to_the_value(value: float, stops: list[tuple[str, str]]) -> None:
-    """A bar below all thresholds has one colour; a colour ends halfway to its threshold."""
+    """A bar below all thresholds has no gradient. In a longer bar, the gradient to the next colour begins half-way to its threshold."""
     options = {"displayMode": "gradient", "orientation": "horizontal"}
     svg = svg_of(draw_panel("bargauge", series(value), options=options, defaults={"thresholds": STEPS, "min": 0, "max": 100}))
     assert re.findall(r'<stop offset="([^"]+)" stop-color="([^"]+)"', svg) == stops
@@ -264,8 +272,10 @@ def test_cells_of_a_bar_are_lit_up_to_the_value() -> None:
     """The cells up to and including that of the value are lit, and the others are dim."""
     options = {"displayMode": "lcd", "orientation": "horizontal", "valueMode": "hidden"}
     svg = svg_of(draw_panel("bargauge", series(50), options=options, defaults={"min": 0, "max": 100}, width=252))
-    # A bar of this width has 20 cells.
-    assert (svg.count('fill="url('), svg.count('fill-opacity="0.18"')) == (11, 9)
+    # A bar of this width has 20 cells. The value is at the start of the eleventh cell.
+    assert svg.count('fill="url(') == 11
+    assert svg.count('fill-opacity="0.18"') == 9
+    # A lit cell has a gradient from its bright middle to its edge.
     assert re.findall(r'stop-opacity="([\d.]+)"', svg)[:2] == ["0.95", "0.55"]
 
 
@@ -278,13 +288,15 @@ def test_single_value_has_only_a_configured_name(panel_type: str, name: str, tex
 
 
 def test_value_is_next_to_its_bar_if_the_unfilled_part_is_not_drawn() -> None:
-    """The position of the text depends on the value only if the unfilled part of the bar is not drawn."""
+    """If the unfilled part of bars is not drawn, the text of a larger value is further to the right."""
     options = {"orientation": "horizontal", "showUnfilled": False}
-    positions = []
-    for value in (10, 60):
+
+    def text_position(value: float) -> float:
+        """Return the horizontal position of the text of a value."""
         svg = svg_of(draw_panel("bargauge", series(value), options=options, defaults={"min": 0, "max": 100}))
-        positions.append(float(re.findall(r'<text x="([\d.]+)"', svg)[0]))
-    assert positions[1] - positions[0] > 100
+        return float(re.findall(r'<text x="([\d.]+)"', svg)[0])
+
+    assert text_position(60) - text_position(10) > 100
 
 
 @pytest.mark.parametrize("orientation", ["horizontal", "vertical"])
@@ -295,8 +307,10 @@ def test_bar_is_as_long_as_its_share(orientation: str) -> None:
     svg = svg_of(draw_panel("bargauge", TWO_HOSTS[0], options=options, defaults=defaults))
     width, height = re.findall(r'<rect [^>]*width="([\d.]+)" height="([\d.]+)"[^>]*fill="#5794f2"', svg)[0]
     # The area of the bar is 388 by 194 pixels.
-    length, full_length = {"horizontal": (float(width), 388), "vertical": (float(height), 194)}[orientation]
-    assert length == pytest.approx(full_length * 0.4, abs=3)
+    if orientation == "horizontal":
+        assert float(width) == pytest.approx(388 * 0.4, abs=3)
+    else:
+        assert float(height) == pytest.approx(194 * 0.4, abs=3)
 
 
 @pytest.mark.parametrize(
@@ -309,13 +323,13 @@ def test_bar_is_as_long_as_its_share(orientation: str) -> None:
     ],
 )
 def test_names_and_values_of_bars_can_be_hidden(options: dict[str, Any], texts: set[str]) -> None:
-    """Names and values of bars are drawn, unless the panel hides one of them."""
+    """Names and values of bars are drawn, unless the panel hides the names or the values."""
     drawing = draw_panel("bargauge", *TWO_HOSTS, options={"orientation": "horizontal", **options}, defaults={"unit": "percent"})
     assert set(visible_texts(drawing)) == texts
 
 
 def test_bars_that_do_not_fit_are_counted() -> None:
-    """If bars would be too low, the first ones are drawn, and a note has the number of the others."""
+    """If 25 bars would be too low, only the first 7 are drawn, and a note has the number of the others."""
     rows = Frame([numbers("n", *range(25))])
     drawing = draw_panel("bargauge", rows, options={"reduceOptions": {"values": True}, "orientation": "horizontal"})
     assert drawing.notes == ["18 more values"]
@@ -339,14 +353,14 @@ def test_texts_of_users_are_escaped(panel_type: str) -> None:
 
 @pytest.mark.parametrize(("sizing", "height"), [("manual", 40.0), ("auto", 194.0), (None, 194.0)])
 def test_sizes_of_bars_apply_if_they_are_manual(sizing: str | None, height: float) -> None:
-    """Configured sizes of bars apply only in the manual mode. Otherwise a bar fills the height of the panel."""
+    """A configured height of bars applies only in the manual mode. In any other mode, a bar fills the height of the panel."""
     options = {"orientation": "horizontal", "sizing": sizing, "maxVizHeight": 40, "displayMode": "basic"}
     heights = re.findall(r'<rect [^>]*height="([\d.]+)"', svg_of(draw_panel("bargauge", series(5), options=options)))
     assert float(heights[0]) == height
 
 
 def test_bars_with_a_minimum_height_are_omitted_if_they_do_not_fit() -> None:
-    """Only in the manual mode does the configured minimum height reduce the number of bars."""
+    """In the manual mode, bars that do not fit with the configured minimum height are omitted. In the automatic mode, all are drawn."""
     frames = [series(5, name=f"s{index}") for index in range(4)]
     options = {"orientation": "horizontal", "sizing": "manual", "minVizHeight": 90}
     assert draw_panel("bargauge", *frames, options=options).notes == ["2 more values"]
@@ -366,5 +380,6 @@ def test_a_configured_size_keeps_the_value_in_the_panel() -> None:
     )
     right_ends = [float(x) + text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "start"]
     starts = [float(x) - text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "end"]
+    # Names are anchored at their start, and values at their end.
     assert len(right_ends) == len(starts) == 2
     assert all(end < start for end, start in zip(right_ends, starts, strict=True))

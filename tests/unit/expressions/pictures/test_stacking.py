@@ -22,14 +22,18 @@ def test_the_first_series_is_at_the_bottom() -> None:
 
 def test_series_stack_by_key_and_direction() -> None:
     """Series with the same key are stacked. Mostly negative series are a stack of their own, which extends downwards."""
-    members = [("a", [1.0]), ("b", [2.0]), ("a", [-3.0]), ("a", [4.0]), ("a", [-5.0])]
-    groups = stack_groups([StackMember(np.array(values), key) for key, values in members])
-    assert [(list(group.members), group.direction) for group in groups] == [([0, 3], 1), ([1], 1), ([2, 4], -1)]
-    assert groups[2].totals.tolist() == [[-3], [-8]]
+    keys_and_values = [("a", [1.0]), ("b", [2.0]), ("a", [-3.0]), ("a", [4.0]), ("a", [-5.0])]
+    upwards_a, upwards_b, downwards_a = stack_groups([StackMember(np.array(values), key) for key, values in keys_and_values])
+    # Members are positions in the list of series.
+    assert list(upwards_a.members) == [0, 3]
+    assert list(upwards_b.members) == [1]
+    assert list(downwards_a.members) == [2, 4]
+    assert [upwards_a.direction, upwards_b.direction, downwards_a.direction] == [1, 1, -1]
+    assert downwards_a.totals.tolist() == [[-3], [-8]]
 
 
 def test_a_missing_value_repeats_the_total_below() -> None:
-    """A missing value repeats the total below, unless no series has a value at that time."""
+    """A missing value repeats the total below, or 0 at the bottom. A time without any value has no totals."""
     result = totals([1, NAN, NAN], [NAN, 10, NAN], [5, 5, NAN])
     np.testing.assert_equal(result, [[1, 0, NAN], [1, 10, NAN], [6, 15, NAN]])
 
@@ -53,7 +57,7 @@ def test_shares_add_up_to_the_whole() -> None:
     ],
 )
 def test_the_majority_of_samples_is_the_direction(values: list[float], expected: int) -> None:
-    """Positive series are stacked upwards, as are series with as many positive as negative samples."""
+    """A series with more negative than positive samples is stacked downwards, and any other series upwards."""
     assert direction(np.array(values)) == expected
 
 

@@ -35,7 +35,7 @@ MAPPINGS = [
     {"type": "special", "options": {"match": "null", "result": {"text": "Gone", "color": "#ffffff"}}},
 ]
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "#00ff00"}, {"value": 80, "color": "#ff0000"}]}
-#: Settings by which the threshold at 80 divides numbers into two bands.
+#: Settings by which the threshold at 80 divides numbers into two bands: green below 80, red above.
 BY_THRESHOLDS = {"color": {"mode": "thresholds"}, "thresholds": STEPS}
 
 
@@ -76,8 +76,9 @@ def test_a_state_lasts_until_the_next_one_and_the_last_until_the_end() -> None:
 
 
 def test_a_state_ends_after_the_interval_of_its_times() -> None:
-    """If the data source declares the interval of samples, a longer distance is a gap, as in Grafana."""
+    """If the data source declares the interval of samples, a state lasts at most this interval, as in Grafana."""
     column = times(3, 60_000)
+    # The last sample is at five minutes, in nanoseconds.
     column.values[2] = 300_000_000_000
     regular = Field("time", FieldType.TIME, column.values, config={"interval": 60_000})
     (row,) = rows_of(Frame([regular, numbers("v", 1, 2, 3)]))
@@ -85,10 +86,11 @@ def test_a_state_ends_after_the_interval_of_its_times() -> None:
 
 
 def test_nulls_are_spanned_and_ends_are_read() -> None:
-    """With ``spanNulls`` a state lasts over nulls; a second time column has the ends of the states."""
+    """With ``spanNulls``, a state lasts over nulls. If a frame has a second column of times, states end at these times."""
     (row,) = rows_of(series(1, None, 3), defaults={"custom": {"spanNulls": True}})
     assert [(sample.start, sample.end) for sample in row.samples] == [(0, 120_000), (120_000, END)]
-    end_times = Field("end", FieldType.TIME, times(2).values + 10_000_000_000)
+    ten_seconds = 10_000_000_000
+    end_times = Field("end", FieldType.TIME, times(2).values + ten_seconds)
     (row,) = rows_of(Frame([times(2), end_times, texts("state", "a", "b")]))
     assert [sample.end for sample in row.samples] == [10_000, 70_000]
 
@@ -122,21 +124,21 @@ def test_an_invalid_or_endless_pattern_matches_nothing(pattern: object) -> None:
 
 
 def test_numbers_of_one_band_are_one_state() -> None:
-    """If thresholds give the colours, numbers between two thresholds are one state, named by its limits."""
+    """If numbers have the colours of thresholds, neighbours in one band are one state with the name of the band."""
     frame = series(1, 2, 90, 95, 3)
-    assert [sample.text for sample in merged(rows_of(frame, defaults={"unit": "percent", **BY_THRESHOLDS})[0].samples)] == [
-        "< 80%",
-        "80%+",
-        "< 80%",
-    ]
-    assert len(merged(rows_of(frame, defaults=BY_THRESHOLDS, names_bands=False)[0].samples)) == 5
+    (row,) = rows_of(frame, defaults={"unit": "percent", **BY_THRESHOLDS})
+    assert [sample.text for sample in merged(row.samples)] == ["< 80%", "80%+", "< 80%"]
+    (row_of_numbers,) = rows_of(frame, defaults=BY_THRESHOLDS, names_bands=False)
+    assert len(merged(row_of_numbers.samples)) == 5
 
 
 def test_long_columns_have_a_sample_for_each_pixel() -> None:
     """A row has at most one sample for each pixel, without gaps between them. Samples before the range are omitted, except the last one."""
     (row,) = rows_of(Frame([times(100_000, 6), numbers("v", *range(100_000))]))
+    # The panel is 400 pixels wide.
     assert len(row.samples) <= 401
     assert all(first.end == second.start for first, second in pairwise(row.samples))
+    # All three samples, a minute apart, are before the start of the range.
     early = Field("time", FieldType.TIME, times(3).values - 130_000_000_000)
     (row,) = rows_of(Frame([early, numbers("v", 1, 2, 3)]))
     assert [sample.text for sample in row.samples] == ["3"]
@@ -146,7 +148,8 @@ def test_long_columns_have_a_sample_for_each_pixel() -> None:
 def test_a_row_has_at_most_a_cell_for_each_pixel(count: int, width: int) -> None:
     """If a row has more samples than pixels, some are omitted."""
     props: PanelProps = props_of(panel_of("state-timeline"))
-    samples = [Sample(index * END / 3_000, (index + 1) * END / 3_000, str(index), "#ffffff") for index in range(count)]
+    duration = END / 3_000
+    samples = [Sample(index * duration, (index + 1) * duration, str(index), "#ffffff") for index in range(count)]
     assert len(placed_samples(samples, props, Cell(0, 0, width, 10))) <= width + 1
 
 
@@ -159,11 +162,11 @@ def test_the_legend_has_the_states_or_the_bands() -> None:
 
 
 def test_texts_are_shown_where_they_fit() -> None:
-    """A text is shortened to the width of its state, and omitted if only a few letters fit."""
+    """The text of a state that is too narrow for it is omitted."""
     states = [f"state {index}" for index in range(31)]
-    frame = Frame([Field("time", FieldType.TIME, (times(31).values // 60)), texts("t", *states)])
+    frame = Frame([times(31, step_ms=1_000), texts("t", *states)])
     options = {"legend": {"showLegend": False}}
-    # All states but the last one last one second, which is less than a pixel.
+    # Each state lasts one second, which is less than a pixel, except the last one, which lasts until the end of the range.
     assert [text for text in visible_texts(draw_panel("state-timeline", frame, options=options)) if "state" in text] == ["state 30"]
 
 
@@ -181,14 +184,14 @@ def test_a_status_history_has_a_box_for_each_sample() -> None:
 
 
 def test_too_many_boxes_are_reported() -> None:
-    """With less than two pixels for a box, the panel shows the number of points."""
+    """If boxes would be narrower than two pixels, the panel shows a message with the number of points instead."""
     with pytest.raises(NothingToDraw, match="500 points"):
         draw_panel("status-history", Frame([times(500, 1_000), numbers("v", *range(500))]))
 
 
 @pytest.mark.parametrize("panel_type", ["state-timeline", "status-history"])
 def test_frames_without_times_are_reported(panel_type: str) -> None:
-    """A panel without data or without a time column shows a message."""
+    """A panel without frames, without a column of times or without rows shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
         draw_panel(panel_type)
     with pytest.raises(NothingToDraw, match="No time"):

@@ -61,7 +61,7 @@ BOARDS: list[dict[str, Any]] = [
         "layout": {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"layout": {"kind": "GridLayout", "spec": {"items": [ITEM]}}}}]}},
     },
 ]
-#: The places in dashboards where a wrong value is set, except in the time range: a wrong one is an error.
+#: The places where a wrong value is set: the index of a dashboard and a path in it. A wrong time range would be an error.
 ALL_PATHS = [
     (index, path) for index, board in enumerate(BOARDS) for path in paths(board) if path and path[0] not in ("time", "timeSettings")
 ]
@@ -75,9 +75,9 @@ def report_of(spec: dict[str, Any], **options: Any) -> Any:
 
 
 @given(st.sampled_from(ALL_PATHS), WRONG_VALUES, st.sampled_from(["stored", "expanded"]))
-def test_wrong_values_cause_no_error(panel_and_path: tuple[int, tuple[int | str, ...]], wrong_value: Any, rows: str) -> None:
+def test_wrong_values_cause_no_error(board_and_path: tuple[int, tuple[int | str, ...]], wrong_value: Any, rows: str) -> None:
     """A wrong value in any place may change the picture, but the picture is drawn."""
-    index, path = panel_and_path
+    index, path = board_and_path
     assert isinstance(report_of(replace_at(BOARDS[index], path, wrong_value), rows=rows)["panels"], list)
 
 
@@ -106,7 +106,7 @@ def test_reports_say_what_was_drawn() -> None:
 
 
 def test_variables_of_the_url_reach_the_panels() -> None:
-    """The values of variables and the time zone of a request replace those of the dashboard."""
+    """Variables in a panel have the values of the request, and ``$__timezone`` is the time zone of the request."""
     board = {"templating": {"list": [{"name": "v", "type": "textbox"}]}, "panels": [{"id": 1, "type": "text", "title": "$v $__timezone"}]}
     options: dict[str, Any] = {"variables": {"v": ["x"]}, "timezone": "Asia/Tokyo"}
     assert report_of(board, **options)["panels"][0]["title"] == "x Asia/Tokyo"

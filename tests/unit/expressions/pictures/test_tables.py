@@ -40,7 +40,7 @@ def override(name: str, **properties: Any) -> dict[str, Any]:
 
 
 def table(*overrides: Any, frames: tuple[Frame, ...] = (DISKS,), options: Any = None, **defaults: Any) -> Any:
-    """Return the drawing of a table of 400 by 200 pixels."""
+    """Return the drawing of a table of 400 by 200 pixels; ``defaults`` are those of the configuration of its columns."""
     return draw_panel("table", *frames, options=options or {}, overrides=overrides, defaults=defaults)
 
 
@@ -53,7 +53,7 @@ def test_cells_have_the_unit_and_the_mappings_of_their_column() -> None:
 
 @pytest.mark.parametrize("setting", [{"custom__hidden": True}, {"custom__hideFrom": {"viz": True}}])
 def test_hidden_columns_are_omitted(setting: dict[str, Any]) -> None:
-    """Either setting hides a column."""
+    """A column is hidden by ``hidden`` and by ``hideFrom``."""
     assert visible_texts(table(override("used", **setting)))[:2] == ["disk", "files"]
 
 
@@ -109,26 +109,29 @@ def test_columns_without_a_width_share_the_remaining_width(settings: list[dict[s
         override(name, **{f"custom__{key}": value for key, value in custom.items()}) for name, custom in zip("ab", settings, strict=True)
     ]
     columns = table_columns(props_of(panel_of("table", overrides=overrides), frame))
-    assert widths(columns, [80, 80], 600) == expected
+    text_widths, panel_width = [80, 80], 600
+    assert widths(columns, text_widths, panel_width) == expected
 
 
 @pytest.mark.parametrize(
-    ("contents", "expected"),
-    [([70] * 3 + [900] * 3, [70] * 3 + [130] * 3), ([200] * 8, [80] * 8), ([60] * 12, [60] * 12)],
+    ("text_widths", "expected"),
+    [([70, 70, 70, 900, 900, 900], [70, 70, 70, 130, 130, 130]), ([200] * 8, [80] * 8), ([60] * 12, [60] * 12)],
+    ids=["some columns are wide", "the minimum is 80", "narrow texts need less than the minimum"],
 )
-def test_widest_columns_are_cut_first(contents: list[float], expected: list[float]) -> None:
-    """If the texts exceed the panel, the widest columns have the same width, in which at least some letters fit."""
-    columns = table_columns(props_of(panel_of("table"), Frame([numbers(f"c{index}", 1) for index in range(len(contents))])))
-    assert widths(columns, contents, 600) == expected
+def test_widest_columns_are_cut_first(text_widths: list[float], expected: list[float]) -> None:
+    """If the texts exceed a panel of 600 pixels, the widest columns share the remaining width, but are at least 80 pixels wide."""
+    columns = table_columns(props_of(panel_of("table"), Frame([numbers(f"c{index}", 1) for index in range(len(text_widths))])))
+    assert widths(columns, text_widths, 600) == expected
 
 
 def test_columns_that_do_not_fit_are_counted() -> None:
-    """Columns that begin beyond the panel are omitted and counted, where Grafana would scroll. Others are narrowed to their texts."""
+    """Columns that begin beyond the panel are omitted and counted, because a picture cannot scroll. Before that, columns are narrowed."""
     wide_frame = Frame([numbers(f"c{index}", 1) for index in range(9)])
     assert visible_texts(table(frames=(wide_frame,)))[-4:] == ["1", "1", "1", "3 more columns"]
     long_frame = Frame([numbers(f"c{index}", *range(90)) for index in range(7)])
     assert visible_texts(table(frames=(long_frame,)))[-1] == "86 more rows, 1 more column"
     configured = table(frames=(Frame(wide_frame.fields[:6]),), custom={"minWidth": 150})
+    # All six columns are visible, although they have a minimum width of 150 in a panel of 400 pixels.
     assert visible_texts(configured)[-6:] == ["1"] * 6
 
 
@@ -151,7 +154,7 @@ def test_type_of_cells_colours_them(custom: dict[str, Any], svg_parts: list[str]
 
 
 def test_background_may_apply_to_the_row() -> None:
-    """The background of one column may be that of the whole row."""
+    """With ``applyToRow``, the background of a cell is that of its whole row."""
     options = {"type": "color-background", "mode": "basic", "applyToRow": True}
     svg = svg_of(table(override("used", custom__cellOptions=options), thresholds=STEPS))
     assert re.search(rf'<rect x="0.0" y="[\d.]+" width="400.0" height="36.0" rx="0" fill="{RED}"', svg)
@@ -181,7 +184,7 @@ def test_links_and_images_are_texts() -> None:
     ],
 )
 def test_footer_has_calculations_on_the_columns(options: Any, overrides: Any, texts_of_footer: list[str]) -> None:
-    """The footer of the table begins with the name of its calculation, which may count rows. A column may have a footer of its own."""
+    """A footer has the name of the calculation and its results for all or selected columns. A column can have its own footer."""
     assert visible_texts(table(*overrides, options=options))[-3:] == texts_of_footer
 
 
@@ -219,7 +222,7 @@ def test_trends_are_lines_with_their_values() -> None:
 
 
 def test_rows_are_sorted_by_the_values_of_trends() -> None:
-    """A column of trends is sorted by their values."""
+    """If a table is sorted by a column of trends, its rows are in the order of the last values of the trends."""
     drawing = table_with_trends(options={"sortBy": [{"displayName": "Trend #A", "desc": True}]})
     assert visible_texts(drawing)[2:] == ["b", "5", "a", "3"]
 
@@ -228,6 +231,7 @@ def test_lists_of_numbers_are_lines() -> None:
     """A list of numbers is a line in a cell for trends. A list of one number, and any other value, is a text."""
     lists = Frame([Field("l", FieldType.JSON, object_array([1, 3, 2], [1], "x"))])
     drawing = table(frames=(lists,), custom={"cellOptions": {"type": "sparkline"}})
+    # A line consists of its stroke and the area below it.
     assert svg_of(drawing).count("<path") == 2
     assert visible_texts(drawing)[-2:] == ["[1]", "x"]
 
@@ -247,7 +251,8 @@ def test_equal_pills_have_one_colour() -> None:
     """Pills with equal texts have the same colour. A mapping or a fixed colour replaces it."""
     pills = Frame([texts("t", "a,b,a")])
     first, second, third = pill_colours(table(frames=(pills,), custom={"cellOptions": {"type": "pill"}}))
-    assert first == third != second
+    assert first == third
+    assert first != second
     fixed = table(frames=(pills,), color={"mode": "fixed", "fixedColor": "red"}, custom={"cellOptions": {"type": "pill"}})
     assert pill_colours(fixed) == [RED] * 3
     mappings = [{"type": "value", "options": {"b": {"color": "red"}}}]
@@ -281,7 +286,7 @@ def test_links_have_a_colour_and_titles_of_their_row() -> None:
 
 
 def test_wrapped_texts_make_rows_higher() -> None:
-    """As many rows as fit are shown, each as high as its texts need."""
+    """A row with wrapped text is as high as its lines need, so fewer rows fit."""
     long_texts = Frame([texts("t", *["some words that need more than a line of the column" * 2] * 5)])
     wrapped = visible_texts(table(frames=(long_texts,), custom={"cellOptions": {"type": "auto", "wrapText": True}}))
     assert wrapped[1].startswith("some words")
@@ -290,14 +295,14 @@ def test_wrapped_texts_make_rows_higher() -> None:
 
 
 def object_array(*values: Any) -> Any:
-    """Return an array of documents. NumPy would make a matrix of lists."""
+    """Return an array whose cells are documents. From lists of equal length, ``np.array`` would make a matrix."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
 def test_header_may_be_hidden_and_rows_higher() -> None:
-    """A table may have no header, and rows of another height, of which fewer fit."""
+    """Without a header, the first text is a cell. Fewer large rows than small rows fit, each of which ends with a line."""
     assert visible_texts(table(options={"showHeader": False}))[0] == "sdb"
     long_frame = Frame([numbers("n", *range(100))])
     small_rows, large_rows = (svg_of(table(frames=(long_frame,), options={"cellHeight": name})).count("<polyline") for name in ("sm", "lg"))
@@ -305,7 +310,7 @@ def test_header_may_be_hidden_and_rows_higher() -> None:
 
 
 def test_series_become_rows_unless_the_panel_selects_one() -> None:
-    """Series become rows with a column for each label. Times that are close to each other have milliseconds, as in Grafana."""
+    """Series become rows with a column for each label, unless ``frameIndex`` selects one series."""
     frames = (series(1, 2, host="a"), series(3, 4, host="b"))
     assert visible_texts(table(frames=frames))[:4] == ["time", "host", "Value", "1970-01-01 00:01:00.000"]
     assert visible_texts(table(frames=frames, options={"frameIndex": 1}))[:2] == ["time", "b"]

@@ -13,6 +13,24 @@ from dashwright.expressions.pictures.panels.rich_text import TextBlock, html_blo
 
 #: The elements of SVG that a text panel consists of.
 SVG_NAMES = {"text", "tspan", "rect", "polyline"}
+#: A heading, a paragraph, a list in a list, a quotation, a rule, code and a table.
+MARKDOWN = """\
+# A
+text
+
+- one
+  1. two
+
+> said
+
+---
+```
+x  y
+```
+
+|a|b|
+|-|-|
+|1|2|"""
 
 
 def plain_text(block: TextBlock) -> str:
@@ -32,14 +50,17 @@ def all_text(drawing: PanelDrawing) -> str:
 
 def test_markdown_has_headings_lists_tables_and_code() -> None:
     """Each block of Markdown keeps its kind, its text and its level."""
-    content = "# A\ntext\n\n- one\n  1. two\n\n> said\n\n---\n```\nx  y\n```\n\n|a|b|\n|-|-|\n|1|2|"
-    blocks = markdown_blocks(content)
+    blocks = markdown_blocks(MARKDOWN)
     assert [plain_text(block).strip() for block in blocks] == ["A", "text", "one", "two", "said", "", "x  y", ""]
-    assert [block.marker for block in blocks][2:4] == ["•", "1."]
-    assert [block.indent for block in blocks][2:5] == [1, 2, 1]
-    assert (blocks[0].spans[0].style.size, blocks[1].spans[0].style.size) == (28, None)
-    assert (blocks[4].is_quoted, blocks[5].is_rule, blocks[6].is_code) == (True, True, True)
-    assert [["".join(span.text for span in cell) for cell in row] for row in blocks[7].rows] == [["a", "b"], ["1", "2"]]
+    heading, text, bullet, number, quote, rule, code, table = blocks
+    assert heading.spans[0].style.size == 28
+    assert text.spans[0].style.size is None
+    assert [bullet.marker, number.marker] == ["•", "1."]
+    assert [bullet.indent, number.indent, quote.indent] == [1, 2, 1]
+    assert quote.is_quoted
+    assert rule.is_rule
+    assert code.is_code
+    assert [["".join(span.text for span in cell) for cell in row] for row in table.rows] == [["a", "b"], ["1", "2"]]
 
 
 def test_words_have_the_styles_of_their_marks() -> None:
@@ -48,23 +69,24 @@ def test_words_have_the_styles_of_their_marks() -> None:
     (html,) = html_blocks("<b>b</b> <em>i</em> <code>c</code> <s>s</s> <a href='https://example.com'>l</a>")
     assert markdown.spans == html.spans
     styles = [span.style for span in html.spans if span.text.strip()]
-    # Each of the five texts has exactly one style: the first is bold, the second italic, and so on.
-    assert [(style.bold, style.italic, style.code, style.struck, style.link) for style in styles] == [
-        tuple(position == index for position in range(5)) for index in range(5)
-    ]
+    names = ["bold", "italic", "code", "struck", "link"]
+    # Each of the five texts has exactly one style.
+    assert [[name for name in names if getattr(style, name)] for style in styles] == [[name] for name in names]
 
 
 def test_elements_have_colours_sizes_and_alignment() -> None:
-    """Colours, sizes and alignment of elements are used, within bounds. An invalid colour is replaced by that of the theme."""
+    """Text has the colour, size and alignment of its element, but a size of at most 72 pixels. An invalid colour is ignored."""
     (block,) = html_blocks("<div style='text-align:center; color: #ff0000; font-size: 900px'>x</div>")
-    assert (block.alignment, block.spans[0].style.colour, block.spans[0].style.size) == ("center", "#ff0000", 72)
+    assert block.alignment == "center"
+    assert block.spans[0].style.colour == "#ff0000"
+    assert block.spans[0].style.size == 72
     assert 'fill="#ff0000"' in svg_of(text_panel("<p style='color:#ff0000'>x</p>", "html"))
     assert "url" not in svg_of(text_panel("<p style='color:url(https://example.com)'>x</p>", "html"))
 
 
 @pytest.mark.parametrize("mode", ["markdown", "html"])
 def test_images_and_pages_are_named_and_scripts_are_omitted(mode: str) -> None:
-    """Nothing is loaded: the text names what the picture does not contain."""
+    """Images and embedded pages are not loaded but named in the text. Scripts and styles are omitted."""
     content = (
         "<p>a <img src='https://example.com' alt='map'></p><iframe src='//example.com'>b</iframe><script>alert(1)</script><style>c</style>"
     )
@@ -74,27 +96,28 @@ def test_images_and_pages_are_named_and_scripts_are_omitted(mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("style", "fill"),
+    ("style", "fills"),
     [
-        ("background: #ff0000", "#ff0000"),
-        ("padding: 1px; background-color: rgb(0, 0, 255)", "#0000ff"),
-        ("background: linear-gradient(to right, Gold 10%, #000 90%)", "#ffd700"),
-        ("background: oklch(44.3% 0.11 240.79)", "#00598a"),
-        ("background: linear-gradient(90deg, hsl(240 100% 50%), red)", "#0000ff"),
-        ("background: url(https://example.com/a.png) no-repeat", ""),
-        ("background: transparent", ""),
-        ("border-color: red", ""),
+        ("background: #ff0000", ["#ff0000"]),
+        ("padding: 1px; background-color: rgb(0, 0, 255)", ["#0000ff"]),
+        ("background: linear-gradient(to right, Gold 10%, #000 90%)", ["#ffd700"]),
+        ("background: oklch(44.3% 0.11 240.79)", ["#00598a"]),
+        ("background: linear-gradient(90deg, hsl(240 100% 50%), red)", ["#0000ff"]),
+        ("background: url(https://example.com/a.png) no-repeat", []),
+        ("background: transparent", []),
+        ("border-color: red", []),
     ],
 )
-def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
-    """The first colour of a background is behind the text of its element, and nothing is fetched."""
+def test_boxes_of_html_have_their_backgrounds(style: str, fills: list[str]) -> None:
+    """A box with the first colour of the background is behind the text of its element. A background without a colour has no box."""
     svg = svg_of(text_panel(f'<p>before</p><div style="{style}"><p>one</p><p>two</p></div><p>after</p>', "html"))
     boxes = re.findall(r'<rect x="4.0" y="([\d.]+)" width="392.0" height="([\d.]+)" rx="4" fill="(#\w+)"', svg)
-    assert [background for *_, background in boxes] == [fill] * bool(fill)
-    # The second and the third of the four lines are in the box.
-    lines = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg)]
-    assert all(float(top) < y < float(top) + float(height) for top, height, _ in boxes for y in lines[1:3])
-    assert all(not float(top) < lines[index] < float(top) + float(height) for top, height, _ in boxes for index in (0, 3))
+    assert [background for *_, background in boxes] == fills
+    before, one, two, after = (float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg))
+    for top, height, _ in boxes:
+        bottom = float(top) + float(height)
+        assert before <= float(top) < one
+        assert two < bottom <= after
     assert "url(" not in svg
 
 
@@ -104,14 +127,17 @@ def test_a_box_has_its_padding_around_its_text_if_it_fits() -> None:
     def text_in_box(height: float) -> tuple[float, float]:
         """Return the distance of the text from the left edge of its box, and the height of the box."""
         svg = svg_of(text_panel('<div style="background: blue; padding: 16px">text</div>', "html", height))
-        (box,) = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)" rx="4"', svg)
-        (text,) = re.findall(r'<text x="([\d.]+)" y="[\d.]+"', svg)
-        return float(text) - float(box[0]), float(box[2])
+        ((box_x, box_height),) = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="[\d.]+" height="([\d.]+)" rx="4"', svg)
+        (text_x,) = re.findall(r'<text x="([\d.]+)" y="[\d.]+"', svg)
+        return float(text_x) - float(box_x), float(box_height)
 
+    padding = 16
     inset, height = text_in_box(100)
-    # The box is as high as its padding and a line, which is 1.4 times as high as a font of 14 pixels.
-    assert (inset, height) == (16.0, round(2 * 16 + 14 * 1.4, 1))
-    assert text_in_box(30)[1] < 30
+    assert inset == padding
+    # A line is 1.4 times as high as a font of 14 pixels.
+    assert height == round(2 * padding + 14 * 1.4, 1)
+    _, reduced_height = text_in_box(30)
+    assert reduced_height < 30
 
 
 def test_blocks_move_closer_before_text_is_omitted() -> None:
@@ -160,12 +186,12 @@ def test_elements_that_are_displayed_as_blocks_have_lines_of_their_own() -> None
 
 def test_text_in_a_box_is_legible() -> None:
     """Text without a colour of its own is dark on a light background, and light on a dark one."""
-    colours = [
+    colour_on_white, colour_on_black = (
         re.findall(r'fill="(#\w+)">text', svg_of(text_panel(f'<div style="background:{background}">text</div>', "html")))[0]
         for background in ("white", "black")
-    ]
+    )
     # In hexadecimal notation, a dark grey is smaller than a light one.
-    assert colours[0] < colours[1]
+    assert colour_on_white < colour_on_black
     text_with_own_colour = svg_of(text_panel('<div style="background:white;color:#abcdef">text</div>', "html"))
     assert 'fill="#abcdef">text' in text_with_own_colour
 
@@ -217,6 +243,6 @@ def test_content_that_is_not_text_is_empty(content: object) -> None:
 
 
 def test_each_line_is_inside_the_panel() -> None:
-    """No line begins below the lower edge."""
+    """The lines of a long text are above the lower edge of the panel."""
     drawing = text_panel("# a\n" + "- item\n" * 50 + "\n```\n" + "x\n" * 50 + "```\n", height=150)
     assert max(float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', svg_of(drawing))) <= 150

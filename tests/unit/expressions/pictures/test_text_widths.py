@@ -11,7 +11,7 @@ from dashwright.expressions.pictures.text_widths import character_width
 @pytest.mark.parametrize(
     # The widths of the letters of Arimo, in a font of 10 pixels.
     ("text", "width"),
-    [("", 0), ("iiiii", 22.2 / 2), ("MMMMM", 83.3 / 2), ("99.9 %", (3 * 5.56 + 2 * 2.78 + 8.89)), ("…", 10)],
+    [("", 0), ("iiiii", 5 * 2.22), ("MMMMM", 5 * 8.33), ("99.9 %", 3 * 5.56 + 2 * 2.78 + 8.89), ("…", 10)],
 )
 def test_width_is_that_of_the_letters(text: str, width: float) -> None:
     """The width of a text is the sum of the widths of its letters in the font."""

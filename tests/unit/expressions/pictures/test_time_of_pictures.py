@@ -11,8 +11,8 @@ from dashwright.expressions.pictures.zones import PictureTime, picture_time
 
 #: A Wednesday.
 NOW = datetime(2024, 1, 17, 12, tzinfo=UTC)
-#: The time of half past two in summer time in Berlin, half an hour before the clocks are set back.
-CLOCKS_SET_BACK = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
+#: Half past two in summer time in Berlin, half an hour before the clocks are set back to two o'clock.
+BEFORE_CLOCKS_ARE_SET_BACK = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 
 
 def time_of(spec: dict[str, Any], **options: str) -> PictureTime:
@@ -46,12 +46,13 @@ def test_the_url_comes_first() -> None:
 
 
 def test_days_and_weeks_begin_in_the_zone() -> None:
-    """A week begins on Sunday unless the dashboard has another day."""
+    """A day begins at midnight in the zone of the dashboard. A week begins on Sunday unless the dashboard has another day."""
     today = {"from": "now/d", "to": "now/d"}
     assert range_texts(time_of(BOARD, **today)) == ("2024-01-17T00:00:00-05:00", "2024-01-17T23:59:59-05:00")
     week = {"from": "now/w", "to": "now"}
-    assert range_texts(time_of(BOARD, **week))[0] == "2024-01-15T00:00:00-05:00"
-    assert range_texts(time_of({}, **week))[0] == "2024-01-14T00:00:00+00:00"
+    monday, sunday = "2024-01-15T00:00:00-05:00", "2024-01-14T00:00:00+00:00"
+    assert range_texts(time_of(BOARD, **week))[0] == monday
+    assert range_texts(time_of({}, **week))[0] == sunday
 
 
 def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
@@ -72,12 +73,14 @@ def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
     ],
 )
 def test_fiscal_years_begin_in_a_month_of_the_dashboard(month: int, text: str, expected: tuple[str, str]) -> None:
-    """The month counts from 0, as in Grafana; one that does not exist is January."""
+    """The number of the month is 0 for January, as in Grafana. A month that does not exist is January, too."""
     spec = {"fiscalYearStartMonth": month, "timezone": "Europe/London"}
     assert range_texts(time_of(spec, **{"from": text, "to": text})) == expected
 
 
 def test_rounded_hours_end_where_clocks_are_set_back() -> None:
-    """The first of two equal hours ends an hour before the second."""
-    time = picture_time({"timezone": "Europe/Berlin"}, PictureOptions.model_validate({"from": "now/h", "to": "now/h"}), CLOCKS_SET_BACK)
+    """The hour before the clocks are set back ends at 02:59:59 in summer time, although a second hour from two to three follows it."""
+    time = picture_time(
+        {"timezone": "Europe/Berlin"}, PictureOptions.model_validate({"from": "now/h", "to": "now/h"}), BEFORE_CLOCKS_ARE_SET_BACK
+    )
     assert range_texts(time) == ("2024-10-27T02:00:00+02:00", "2024-10-27T02:59:59+02:00")

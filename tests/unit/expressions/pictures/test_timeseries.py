@@ -34,6 +34,8 @@ HEIGHT = 200
 NO_LEGEND = {"legend": {"showLegend": False}}
 #: The fill of paths that are lines only.
 NO_FILL = "none"
+#: The first colour of the palette.
+GREEN = "#73bf69"
 
 
 def rule(name: str, **properties: Any) -> dict[str, Any]:
@@ -69,24 +71,29 @@ def labels(content: str) -> list[str]:
 def test_a_line_has_its_width_and_colour() -> None:
     """A line is one pixel wide by default, in the colour of the series, without an area."""
     [line] = marks(svg(series(1, 2, 3)))
-    assert (line["stroke"], line["stroke-width"], line["fill"]) == ("#73bf69", "1", "none")
+    assert line["stroke"] == GREEN
+    assert line["stroke-width"] == "1"
+    assert line["fill"] == NO_FILL
     assert len(points(line["d"])) == 3
     [thick] = marks(svg(series(1, 2, 3), custom={"lineWidth": 4}))
     assert thick["stroke-width"] == "4"
 
 
 def test_a_line_without_width_is_not_drawn() -> None:
-    """A series without a line width is drawn by its area only."""
+    """A series with a line width of 0 is drawn by its area only."""
     [area] = marks(svg(series(1, 2, 3), custom={"lineWidth": 0, "fillOpacity": 30}))
-    assert (area["fill"], area["fill-opacity"]) == ("#73bf69", "0.3")
+    assert area["fill"] == GREEN
+    assert area["fill-opacity"] == "0.3"
 
 
 def test_each_series_has_a_style_of_its_own() -> None:
     """An override changes the marks of one series only."""
     style = {"custom__drawStyle": "bars", "custom__fillOpacity": 50, "custom__lineWidth": 3}
     first, second = marks(svg(series(1, 2, name="a"), series(3, 4, name="b"), overrides=[rule("b", **style)]))
-    assert (first["fill"], first["stroke-width"]) == ("none", "1")
-    assert (second["fill-opacity"], second["stroke-width"]) == ("0.5", "3")
+    assert first["fill"] == NO_FILL
+    assert first["stroke-width"] == "1"
+    assert second["fill-opacity"] == "0.5"
+    assert second["stroke-width"] == "3"
 
 
 @pytest.mark.parametrize(
@@ -100,12 +107,13 @@ def test_lines_are_interpolated(interpolation: str, commands: str, count: int) -
 
 
 def test_steps_change_before_or_after_a_point() -> None:
-    """A line with ``stepAfter`` keeps the value of a point until the next time."""
+    """With ``stepAfter``, a line keeps the value of a point until the next time. With ``stepBefore``, it first has the next value."""
     [after] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepAfter"}))
     [before] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepBefore"}))
-    (_, low), (_, corner), (_, high) = points(after["d"])
-    assert corner == low
-    assert points(before["d"])[1][1] == high
+    (_, low), (_, corner_after), (_, high) = points(after["d"])
+    _, (_, corner_before), _ = points(before["d"])
+    assert corner_after == low
+    assert corner_before == high
 
 
 def test_smooth_lines_do_not_exceed_their_points() -> None:
@@ -118,8 +126,8 @@ def test_smooth_lines_do_not_exceed_their_points() -> None:
 
 
 def test_a_null_is_a_gap_and_lone_points_are_dots() -> None:
-    """A null is a gap, and a lone point a dot, unless nulls are spanned."""
-    # The lone point is 4. In the mode "auto", the other points are too close to each other to be dots.
+    """A null is a gap, and a point between two gaps is a dot, unless nulls are spanned."""
+    # The point between gaps is 4. In the mode "auto", the other points are too close to each other to be dots.
     frame = Frame([times(65, step_ms=9_000), numbers("v", 1, 2, None, 4, None, *[3.0] * 60)])
     line, dots = marks(svg(frame, custom={"showPoints": "auto"}))
     assert line["d"].count("M") == 2
@@ -130,23 +138,30 @@ def test_a_null_is_a_gap_and_lone_points_are_dots() -> None:
 
 def test_missing_steps_are_gaps() -> None:
     """A missing step is a gap. The length of a step is the interval of the data source, or the setting of the panel."""
+    # Steps of a minute, two of which are missing after 120 seconds.
     time = np.array([0, 60, 120, 300, 360], dtype=np.int64) * 1_000_000_000
     values = numbers("v", 1, 2, 3, 4, 5)
     without_interval = Frame([Field("time", FieldType.TIME, time), values])
     with_interval = Frame([Field("time", FieldType.TIME, time, config={"interval": 60_000}), values])
-    contents = [svg(without_interval), svg(with_interval), svg(without_interval, custom={"insertNulls": 60_000})]
-    assert [marks(content)[0]["d"].count("M") for content in contents] == [1, 2, 2]
+
+    def count_parts(content: str) -> int:
+        """Return the number of parts of a line, each of which begins with a move."""
+        return marks(content)[0]["d"].count("M")
+
+    assert count_parts(svg(without_interval)) == 1
+    assert count_parts(svg(with_interval)) == 2
+    assert count_parts(svg(without_interval, custom={"insertNulls": 60_000})) == 2
 
 
 def test_missing_values_become_the_number_of_no_value() -> None:
-    """Missing values become the number that the panel shows for no value. Text is ignored."""
+    """If the text for no value is a number, missing values are drawn as this number."""
     [line] = marks(svg(series(1, None, 3), noValue="2"))
     assert line["d"].count("M") == 1
     assert len(points(line["d"])) == 3
 
 
 def test_missing_steps_extend_to_the_ends_of_the_range() -> None:
-    """A number for missing values is also drawn before the first point and after the last one."""
+    """If missing values are drawn as a number, the line begins at the left edge, before the first point of the series."""
     time = Field("time", FieldType.TIME, np.array([240, 300], dtype=np.int64) * 1_000_000_000, config={"interval": 60_000})
     frame = Frame([time, numbers("v", 5, 6)])
     (left, _), *_, (right, _) = points(marks(svg(frame, noValue="0"))[0]["d"])
@@ -160,37 +175,45 @@ def test_points_are_shown_if_there_is_room(mode: str, dots: int) -> None:
     """Points are shown always, never, or, in the mode ``auto``, if there is space between them."""
     drawn_marks = marks(svg(series(1, 2, 3, 4), custom={"showPoints": mode, "pointSize": 7}))
     assert sum(mark["d"].count("h0") for mark in drawn_marks) == dots
+    # The first mark is the line.
     assert all(mark["stroke-width"] == "7" for mark in drawn_marks[1:])
 
 
 def test_points_alone_have_no_line() -> None:
     """In the style ``points``, each point is a dot of the configured size, and no line connects them."""
     [dots] = marks(svg(series(1, None, 3), custom={"drawStyle": "points", "pointSize": 9}))
-    assert (dots["d"].count("h0"), dots["stroke-width"], dots["stroke-linecap"]) == (2, "9", "round")
+    assert dots["d"].count("h0") == 2
+    assert dots["stroke-width"] == "9"
+    assert dots["stroke-linecap"] == "round"
 
 
 def test_bars_are_as_wide_as_the_smallest_distance_allows() -> None:
-    """A bar takes a part of the smallest distance, at, before or after its time."""
+    """A bar is as wide as 0.6 of the smallest distance of two times. It is around its time, or begins at its time if it is aligned so."""
     [bars] = marks(svg(series(1, 2, 3), custom={"drawStyle": "bars", "lineWidth": 0}))
-    edges = [float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"])]
-    width = float(re.findall(r"h([\d.]+)", bars["d"])[1])
-    assert width == pytest.approx(0.6 * (edges[2] - edges[1]), abs=0.2)
+    # The first bar is cut at the left edge of the plot.
+    _, second_left, third_left = (float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"]))
+    second_width = float(re.findall(r"h([\d.]+)", bars["d"])[1])
+    assert second_width == pytest.approx(0.6 * (third_left - second_left), abs=0.2)
     [after] = marks(svg(series(1, 2, 3), custom={"drawStyle": "bars", "lineWidth": 0, "barAlignment": 1}))
-    assert float(re.findall(r"M(-?[\d.]+)", after["d"])[1]) == pytest.approx(edges[1] + width / 2, abs=0.2)
+    second_left_after = float(re.findall(r"M(-?[\d.]+)", after["d"])[1])
+    assert second_left_after == pytest.approx(second_left + second_width / 2, abs=0.2)
 
 
 def test_narrow_bars_are_filled_with_the_colour_of_their_edges() -> None:
     """Bars with gaps of less than a pixel touch each other, and are filled with the colour of their edges."""
     style = {"drawStyle": "bars", "lineWidth": 2, "fillOpacity": 25}
     [bars] = marks(svg(Frame([times(300, 2_000), numbers("n", *[1.0] * 300)]), custom=style))
-    assert (bars["fill"], "fill-opacity" in bars, "stroke" in bars) == ("#73bf69", False, False)
+    assert bars["fill"] == GREEN
+    assert "fill-opacity" not in bars
+    assert "stroke" not in bars
+    # Two bars in the middle of the plot touch each other.
     lefts = [float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"])]
     width = float(re.findall(r"h([\d.]+)", bars["d"])[10])
     assert width == pytest.approx(lefts[11] - lefts[10], abs=0.15)
 
 
 def test_bars_of_zero_in_a_stack_are_not_drawn() -> None:
-    """A stacked bar without a height has no mark, which would look like a line on the bar below."""
+    """A stacked bar of the value 0 is not drawn, because it would look like a line on the bar below."""
     stack = {"drawStyle": "bars", "stacking": {"mode": "normal"}}
     _, second = marks(svg(series(1, 2, 3, name="a"), series(0, 5, 0, name="b"), custom=stack))
     assert second["d"].count("M") == 1
@@ -208,7 +231,8 @@ def test_dashes_are_those_of_the_style() -> None:
     [dashed] = marks(svg(series(1, 2), custom={"lineStyle": {"fill": "dash", "dash": [4, 2]}}))
     [dotted] = marks(svg(series(1, 2), custom={"lineStyle": {"fill": "dot"}}))
     assert dashed["stroke-dasharray"] == "4 2"
-    assert (dotted["stroke-dasharray"], dotted["stroke-linecap"]) == ("0 10", "round")
+    assert dotted["stroke-dasharray"] == "0 10"
+    assert dotted["stroke-linecap"] == "round"
 
 
 def test_stacked_areas_begin_at_the_series_below() -> None:
@@ -232,7 +256,7 @@ def test_stacked_areas_begin_at_the_series_below() -> None:
 
 
 def test_shares_fill_the_axis() -> None:
-    """Shares of stacked series fill the axis, which shows percent."""
+    """The stacked shares of all series reach the top of the axis, whose labels are percentages."""
     content = svg(series(1, 2, name="a"), series(3, 2, name="b"), custom={"stacking": {"mode": "percent"}}, unit="bytes")
     assert "100%" in labels(content)
     top = min(y for mark in marks(content) for _, y in points(mark["d"]))
@@ -253,8 +277,9 @@ def test_negative_series_are_below_zero() -> None:
 def test_a_constant_extends_over_the_whole_range() -> None:
     """A constant is drawn over the whole range, at its first value."""
     [line] = marks(svg(series(None, 4, 9), custom={"transform": "constant"}))
-    (start, first), (_, last) = points(line["d"])
-    assert (start, first) == (0, last)
+    (start, first_y), (_, last_y) = points(line["d"])
+    assert start == 0
+    assert first_y == last_y
 
 
 def test_an_area_may_end_at_another_series() -> None:
@@ -270,14 +295,15 @@ def test_an_area_may_end_at_another_series() -> None:
 
 
 def test_hidden_series_are_not_drawn() -> None:
-    """Hidden series do not affect the axis. The legend shows them unless they are hidden there too."""
-    hidden = {"viz": True, "legend": False, "tooltip": False}
+    """A series that is hidden in the graph is not drawn, but is in the legend, unless it is hidden in the legend, too."""
+    hidden_in_graph = {"viz": True, "legend": False, "tooltip": False}
     frames = series(1, 2, name="a"), series(1_000, 2_000, name="b")
-    content = svg(*frames, options={}, overrides=[rule("b", custom__hideFrom=hidden)])
+    content = svg(*frames, options={}, overrides=[rule("b", custom__hideFrom=hidden_in_graph)])
     assert len(marks(content)) == 1
     assert "2.5" not in labels(content)
     assert {"a", "b"} <= set(labels(content))
-    assert "b" not in labels(svg(*frames, options={}, overrides=[rule("b", custom__hideFrom={**hidden, "legend": True})]))
+    hidden_everywhere = {**hidden_in_graph, "legend": True}
+    assert "b" not in labels(svg(*frames, options={}, overrides=[rule("b", custom__hideFrom=hidden_everywhere)]))
 
 
 def test_another_unit_has_an_axis_at_the_right() -> None:
@@ -296,14 +322,14 @@ def test_axes_are_placed(placement: str, anchors: set[str]) -> None:
 
 
 def test_axes_have_titles_and_limits() -> None:
-    """A soft maximum is the end of the axis until values exceed it."""
+    """An axis has its title, and ends at its soft limits if no value exceeds them."""
     content = svg(series(1, 2), custom={"axisLabel": "in use", "axisSoftMin": 0, "axisSoftMax": 100})
     assert {"in use", "0", "100"} <= set(labels(content))
     assert "rotate(-90" in content
 
 
 def test_times_are_those_of_the_range() -> None:
-    """The axis has the range of the panel, not that of the data."""
+    """The axis has the range of the panel, ten minutes, although the series has only two values a minute apart."""
     assert {"00:00", "00:05"} <= set(labels(svg(series(1, 2))))
 
 
@@ -315,12 +341,16 @@ THRESHOLDS = {"steps": [{"value": None, "color": "green"}, {"value": 5, "color":
     ("mode", "areas", "lines"), [("off", 0, 0), ("area", 2, 0), ("line", 0, 1), ("dashed", 0, 1), ("dashed+area", 2, 1)]
 )
 def test_thresholds_are_areas_and_lines(mode: str, areas: int, lines: int) -> None:
-    """Thresholds cover the whole plot, behind the series."""
+    """In modes with ``area``, the plot has an area for each step. Other modes except ``off`` have a line for each threshold."""
     content = svg(series(1, 9), custom={"thresholdsStyle": {"mode": mode}}, thresholds=THRESHOLDS, min=0, max=10)
     assert content.count('fill-opacity="0.15"') == areas
-    drawing = [mark for mark in marks(content) if mark.get("stroke-opacity") == "0.7"]
-    assert [(mark["stroke"], mark["d"].split("H")[0]) for mark in drawing] == [("#ff0000", "M0 86.0")] * lines
-    assert all(("stroke-dasharray" in mark) == ("dashed" in mode) for mark in drawing)
+    threshold_lines = [mark for mark in marks(content) if mark.get("stroke-opacity") == "0.7"]
+    assert len(threshold_lines) == lines
+    for line in threshold_lines:
+        assert line["stroke"] == "#ff0000"
+        # The line begins at the left edge, at half of the plot's height.
+        assert line["d"].startswith("M0 86.0H")
+        assert ("stroke-dasharray" in line) == ("dashed" in mode)
 
 
 def test_a_transparent_step_makes_a_limit_below() -> None:
@@ -332,7 +362,7 @@ def test_a_transparent_step_makes_a_limit_below() -> None:
 
 
 def test_colours_may_follow_the_values() -> None:
-    """The last value determines the colour of the line; a scheme colours it by height, for thresholds in steps."""
+    """A line has the colour of its last value. In the gradient mode ``scheme``, the colour changes at the height of the threshold."""
     config: dict[str, Any] = {"color": {"mode": "thresholds"}, "thresholds": THRESHOLDS, "min": 0, "max": 10}
     [line] = marks(svg(series(1, 9), **config))
     assert line["stroke"] == "#ff0000"
@@ -349,11 +379,13 @@ def test_colours_may_follow_the_values() -> None:
 def test_an_opacity_gradient_ends_at_the_bottom() -> None:
     """An opacity gradient has the colour of the series at the top, and is transparent at the bottom."""
     content = svg(series(1, 9), custom={"gradientMode": "opacity", "fillOpacity": 40})
+    # The first stop has no opacity of its own, so it is opaque.
     assert re.findall(r'<stop offset="([\d.]+)"[^>]*?(?: stop-opacity="([\d.]+)")?/>', content) == [("0.0000", ""), ("1.0000", "0")]
 
 
 def test_points_are_those_of_the_series() -> None:
     """A line that continues outside of the time range ends at the edges of the plot, but has no points there."""
+    # The first and the last time are outside of the range of ten minutes.
     times = np.array([-1, 2, 5, 11], dtype=np.int64) * 60_000_000_000
     frame = Frame([Field("time", FieldType.TIME, times), Field("Value", FieldType.FLOAT64, np.arange(4.0))])
     line, dots = marks(svg(frame, custom={"showPoints": "always"}))
@@ -381,9 +413,10 @@ def test_legends_may_be_hidden(legend: dict[str, Any]) -> None:
 
 
 def test_narrow_legends_keep_their_columns() -> None:
-    """Texts become smaller and names shorter before columns are omitted. The number of omitted columns is after the title of the names."""
+    """Texts become smaller before columns are omitted. The number of omitted columns follows the title of the column of names."""
     legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
     frame = series(12.5, 23.6, name="a name that is too long for a narrow panel")
+    # The sizes of fonts of the titles in all panels, from narrow to wide ones.
     sizes: dict[str, set[str]] = {}
     for width in range(150, 400, 10):
         drawing = draw_panel("timeseries", frame, options={"legend": legend}, width=width, defaults={"decimals": 1})
@@ -411,7 +444,7 @@ def test_names_are_cut_where_they_remain_distinct() -> None:
     assert all(name.startswith("a lon") for name in cut_names(f"{long_name} 1", f"{long_name} 2"))
     assert [name[-2:] for name in cut_names(f"{long_name} 1", f"{long_name} 2")] == [" 1", " 2"]
     assert all(name.endswith("…") for name in cut_names(f"1 {long_name}", f"2 {long_name}"))
-    # The names differ behind the start that fits, unless the texts are smaller.
+    # In the usual font, only the equal beginnings of these names would fit, so the legend has a smaller font.
     assert len(set(cut_names(f"a long name of a sys 1 {long_name}", f"a long name of a sys 2 {long_name}"))) == 2
 
 
@@ -424,20 +457,21 @@ def test_fonts_are_smaller_before_names_are_cut() -> None:
 
 
 def test_legends_show_values_that_a_line_does_not() -> None:
-    """Calculations read infinite values, and values that are not numbers, although the graph has gaps there."""
+    """The legend shows calculations on infinite values and on NaN, although the graph has gaps at these values."""
     options = {"legend": {"displayMode": "table", "calcs": ["max", "last"], "sortBy": "Max", "sortDesc": True}}
     frames = [series(1, math.nan, name="a"), series(math.inf, math.inf, name="b")]
     texts = visible_texts(draw_panel("timeseries", *frames, options=options, height=400, defaults={"unit": "percentunit"}))
     assert [text for text in texts if text in ("a", "b")] == ["b", "a"]
     assert texts[texts.index("Max") :][:3] == ["Max", "∞%", "100%"]
-    assert texts[texts.index("Last") :][1] == "∞%"
-    assert texts[texts.index("Last") :][2].startswith("NaN")
+    _, last_of_b, last_of_a = texts[texts.index("Last") :][:3]
+    assert last_of_b == "∞%"
+    assert last_of_a.startswith("NaN")
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize(("descends", "direction"), [(True, "l3 3l3 -3"), (False, "l3 -3l3 3")])
 def test_header_of_a_legend_has_a_sign_at_the_column_that_orders_it(theme: str, descends: bool, direction: str) -> None:
-    """The sign is to the right of the title of the column that orders the rows, and shows the direction of the order."""
+    """An arrow follows the title of the column by which the rows are sorted. It points down for a descending order."""
     legend = {"displayMode": "table", "placement": "right", "calcs": ["min", "max"], "sortBy": "Max", "sortDesc": descends}
     panel = panel_of("timeseries", options={"legend": legend})
     content = svg_of(DRAW_FUNCTIONS["timeseries"](props_of(panel, series(1, 2), theme=theme)))
@@ -460,7 +494,7 @@ def test_table_of_names_at_the_right_has_a_header() -> None:
 
 
 def test_series_have_the_names_of_their_columns() -> None:
-    """A legend has the names after all rules: with the suffix of another time range, and without a configured name that a rule removes."""
+    """A name that a rule sets has the suffix of another time range. If a rule removes a configured name, the column has its own name."""
     removal = {"matcher": {"id": "byName", "options": "n"}, "properties": [{"id": "displayName"}]}
     shifted = Frame([times(2), numbers("m", 1, 2)], meta={"timeCompare": {"isTimeShiftQuery": True}})
     named_frame = Frame([times(2), replace(numbers("n", 1, 2), config={"displayName": "mine"})])
@@ -470,14 +504,14 @@ def test_series_have_the_names_of_their_columns() -> None:
 
 
 def test_names_are_sorted_by_their_numbers() -> None:
-    """``node-2`` is sorted before ``node-10``."""
+    """If the legend is sorted by names, numbers in names are compared as numbers: ``node-2`` is before ``node-10``."""
     options = {"legend": {"displayMode": "table", "sortBy": "Name"}}
     texts = visible_texts(draw_panel("timeseries", *(series(1, name=f"node-{n}") for n in (10, 2, 1)), options=options, height=400))
     assert [text for text in texts if text.startswith("node")] == ["node-1", "node-2", "node-10"]
 
 
 def test_booleans_are_steps_between_no_and_yes() -> None:
-    """The axis of booleans has the range from 0 to 1."""
+    """Booleans are drawn as steps: true is at the top of the plot, and false at the bottom."""
     frame = Frame([times(3), Field("up", FieldType.BOOL, np.array([True, False, True]))])
     [line] = marks(svg(frame))
     assert [y for _, y in points(line["d"])] == [0, 0, 172, 172, 0]
@@ -486,10 +520,13 @@ def test_booleans_are_steps_between_no_and_yes() -> None:
 def test_peaks_and_totals_are_kept_by_downsampling() -> None:
     """Downsampling keeps the lowest and the highest point. In a stack, it keeps those of the totals."""
     values = np.ones(50_000)
-    values[31_234], values[777] = 99, -99
-    assert {31_234, 777} <= set(extremes(values, MAX_POINTS).tolist())
+    highest, lowest = 31_234, 777
+    values[highest] = 99
+    values[lowest] = -99
+    assert {highest, lowest} <= set(extremes(values, MAX_POINTS).tolist())
     frame = Frame([times(50_000, step_ms=12), Field("v", FieldType.FLOAT64, values)])
     [line] = marks(svg(frame, min=-99, max=99))
+    # The peaks are at the top and at the bottom of the plot.
     assert {0, 172} <= {y for _, y in points(line["d"])}
     assert len(points(line["d"])) <= MAX_POINTS
     stacked = marks(svg(frame, series(1, 1, name="b"), min=-99, max=99, custom={"stacking": {"mode": "normal"}}))
@@ -569,15 +606,20 @@ def test_no_setting_breaks_a_panel(custom: Any, defaults: Any, legend: Any, size
         with contextlib.suppress(NothingToDraw):
             content = svg_of(DRAW_FUNCTIONS["timeseries"](props_of(panel, *frames, width=size[0], height=size[1])))
             ET.fromstring(f"<g>{content}</g>")
-            assert not re.search(r"\b(nan|inf)\b", re.sub(r">[^<]*<", "><", content))
+            content_without_texts = re.sub(r">[^<]*<", "><", content)
+            assert not re.search(r"\b(nan|inf)\b", content_without_texts)
 
 
-@pytest.mark.parametrize(("count", "visible_count", "step"), [(2, 2, 17), (4, 4, 13), (9, 3, 15)])
-def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, visible_count: int, step: float) -> None:
-    """Rows of a legend that does not fit are closer to each other. Only if they still do not fit are entries omitted."""
+@pytest.mark.parametrize(
+    ("count", "visible_count", "row_height"),
+    [(2, 2, 17), (4, 4, 13), (9, 3, 15)],
+    ids=["all rows fit", "lower rows fit", "some rows are omitted"],
+)
+def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, visible_count: int, row_height: float) -> None:
+    """If a legend does not fit, its rows become lower. If it would not fit with lower rows, entries are omitted."""
     frames = [series(1, 2, name=f"s{index}") for index in range(count)]
     options = {"legend": {"displayMode": "table", "calcs": ["max"]}}
     content = svg_of(draw_panel("timeseries", *frames, options=options, height=190))
     ys = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>s\d</text>', content)]
     assert len(ys) == visible_count
-    assert ys[1] - ys[0] == pytest.approx(step, abs=0.2)
+    assert ys[1] - ys[0] == pytest.approx(row_height, abs=0.2)

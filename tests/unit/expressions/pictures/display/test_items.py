@@ -33,7 +33,7 @@ def test_each_calculation_of_each_column_is_an_item() -> None:
     """The items are ordered by column, then by calculation."""
     display_items = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
     assert titles_and_texts(display_items) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
-    assert [item.calculation for item in display_items] == ["max", "mean"] * 2
+    assert [item.calculation for item in display_items] == ["max", "mean", "max", "mean"]
 
 
 def test_without_calculations_the_last_value_is_shown() -> None:
@@ -52,12 +52,12 @@ def test_title_contains_the_calculation() -> None:
     [("", ["waiting"]), ("/.*/", ["queue", "site", "waiting"]), ("site", ["site"]), ("/^wait/", ["waiting"]), ("/x/", [""])],
 )
 def test_columns_are_selected_by_a_pattern(pattern: str, titles: list[str]) -> None:
-    """The option ``fields`` is a name or a pattern of names. An empty one selects all numbers."""
+    """The option ``fields`` is a name or a pattern of names. If it is empty, all columns of numbers are selected."""
     assert [item.title for item in items(QUEUES, options={"fields": pattern})] == titles
 
 
 def test_rows_are_named_by_their_texts() -> None:
-    """If each row is an item, its title has the texts of its row, without those that are empty."""
+    """If each row is an item, the title of an item has the texts of the row that are not empty."""
     assert titles_and_texts(items(QUEUES, options={"values": True})) == [("mail north", "4"), ("print", "8"), ("sms", "12")]
 
 
@@ -85,18 +85,19 @@ def test_title_of_a_row_contains_cells(template: str, title: str) -> None:
 
 @pytest.mark.parametrize(("limit", "count"), [(None, 25), (7, 7), (0, 25), (1e9, 40), ("x", 25)])
 def test_number_of_rows_is_limited(limit: Any, count: int) -> None:
-    """The first rows are shown, up to the configured limit. Without a valid limit, 25 are shown."""
+    """Of 40 rows, as many as the limit are items. Without a valid limit, 25 rows are items."""
     rows = Frame([numbers("n", *range(40))])
     assert len(items(rows, options={"values": True, "limit": limit})) == count
 
 
 def test_rows_have_the_colours_of_the_palette_and_of_overrides() -> None:
-    """Each row has the next colour of the palette, or that of an override that matches its title."""
+    """Each row has the next colour of the palette, or the colour of the override that matches its title."""
     red = {
         "matcher": {"id": "byName", "options": "print"},
         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
     }
     display_items = items(QUEUES, overrides=[red], options={"values": True}, color={"mode": "palette-classic"})
+    # The colours are green and blue of the palette, with the red of the override between them.
     assert [item.display.colour for item in display_items] == ["#73bf69", "#f2495c", "#5794f2"]
 
 
@@ -109,7 +110,7 @@ def test_change_is_that_of_the_first_and_last_number(values: tuple[float | None,
 
 
 def test_range_is_that_of_all_columns_unless_the_column_has_its_own() -> None:
-    """Columns share the range of all numbers, unless the panel asks for a range of each column or sets both bounds."""
+    """Columns share the range of all numbers, unless ``fieldMinMax`` asks for a range of each column or the panel sets both bounds."""
     frames = [series(2, 6, site="a"), series(10, 20, site="b")]
     assert [item.processor.range for item in items(*frames)] == [(2, 20), (2, 20)]
     assert [item.processor.range for item in items(*frames, fieldMinMax=True)] == [(2, 6), (10, 20)]
@@ -120,7 +121,9 @@ def test_range_is_that_of_all_columns_unless_the_column_has_its_own() -> None:
 def test_panel_without_columns_has_a_text(config: dict[str, Any], text: str) -> None:
     """A panel without columns has one item with the configured text for no value."""
     (item,) = items(**config)
-    assert (str(item.display), item.title, item.column) == (text, "", None)
+    assert str(item.display) == text
+    assert item.title == ""
+    assert item.column is None
 
 
 def test_values_of_columns_are_plain() -> None:
@@ -142,7 +145,7 @@ def test_times_that_cover_less_than_a_minute_have_milliseconds(count: int, step_
 
 
 def test_titles_of_rows_have_texts_without_units() -> None:
-    """The title of a row has the texts of its cells without their units and with null as an empty text, and the column's own name."""
+    """The title of a row has its texts without units, or nothing for a null, followed by the column's own name."""
     mapping = {"type": "special", "options": {"match": "null", "result": {"text": "gone"}}}
     load = numbers("load", 1, 2)
     web = Frame([texts("host", "7", None), load, numbers("rate", 3, 4)], "web")
@@ -159,6 +162,6 @@ def test_equal_rows_have_one_colour() -> None:
 
 
 def test_titles_are_configured_names_without_a_suffix() -> None:
-    """A configured name is the title also in a frame of another time range, whose composed names have a suffix."""
+    """In a frame of another time range, a column's name has a suffix, but a configured display name has none."""
     frame = Frame([numbers("n", 5)], meta={"timeCompare": {"isTimeShiftQuery": True}})
     assert [item.title for item in items(frame, displayName="D") + items(frame)] == ["D", "n (comparison)"]

@@ -13,7 +13,7 @@ from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
 
 DARK, LIGHT = THEMES["dark"], THEMES["light"]
-#: Thresholds at 10 and 20, and the colours by which values show which of them they reach.
+#: Thresholds at 10 and 20. A value below them is blue, a value that reaches the first one yellow, and the second one dark red.
 STEPS = [{"value": None, "color": "blue"}, {"value": 10, "color": "yellow"}, {"value": 20, "color": "dark-red"}]
 BLUE, YELLOW, DARK_RED, GREY = "#5794f2", "#fade2a", "#c4162a", "#808080"
 
@@ -36,13 +36,13 @@ def test_value_has_the_colour_of_the_threshold_that_it_reaches(value: Value, col
 
 @pytest.mark.parametrize(("value", "colour"), [(19, BLUE), (20, YELLOW), (40, DARK_RED)])
 def test_percentages_of_thresholds_are_those_of_the_range(value: Value, colour: str) -> None:
-    """A threshold in percent is reached at this part of the column's range."""
+    """In a range from 0 to 200, values reach the threshold of 10 percent at 20, and that of 20 percent at 40."""
     assert processor(span=(0, 200), thresholds={"mode": "percentage", "steps": STEPS}).display(value).colour == colour
 
 
 @pytest.mark.parametrize(("value", "colour"), [(-1, BLUE), (0, YELLOW), (30, YELLOW)])
 def test_a_later_threshold_of_null_is_zero_and_one_without_value_is_never_reached(value: Value, colour: str) -> None:
-    """Only in the first step does null mean minus infinity."""
+    """In the first step, null is minus infinity. In a later step, null is 0, and a missing value is never reached."""
     steps = [STEPS[0], {"value": None, "color": "yellow"}, {"color": "dark-red"}]
     assert processor(thresholds={"mode": "absolute", "steps": steps}).display(value).colour == colour
 
@@ -53,13 +53,15 @@ def test_a_mapping_can_make_a_value_transparent() -> None:
 
 
 def test_infinity_below_the_range_is_at_its_start() -> None:
-    """A value below the range has the position of the start of the range."""
+    """Minus infinity has the position of the start of the range."""
     assert processor().display(-math.inf).share == 0
 
 
 def test_thresholds_end_at_the_first_step_that_is_not_reached() -> None:
     """If thresholds are not sorted, those after a step that a value does not reach have no effect."""
-    steps = [STEPS[0], STEPS[2], STEPS[1]]
+    blue_step, yellow_step, dark_red_step = STEPS
+    steps = [blue_step, dark_red_step, yellow_step]
+    # The value does not reach 20, so its colour is not that of 10.
     assert processor(thresholds={"mode": "absolute", "steps": steps}).display(15).colour == BLUE
 
 
@@ -124,7 +126,9 @@ def test_the_first_mapping_applies_and_may_have_only_a_colour() -> None:
         *mappings_of("range", **{"from": 0, "to": 2000, "result": {"text": "in"}}),
     ]
     display = processor(unit="bytes", mappings=mappings).display(1024)
-    assert (str(display), display.colour, display.share) == ("1 KiB", "#b877d9", None)
+    assert str(display) == "1 KiB"
+    assert display.colour == "#b877d9"  # purple
+    assert display.share is None
 
 
 @pytest.mark.parametrize(
@@ -188,21 +192,25 @@ def test_share_is_the_position_in_the_range(config: dict[str, Any], span: Any, s
 
 
 def test_a_pattern_that_takes_too_long_matches_nothing() -> None:
-    """The pattern of a mapping is stopped, and the value has its own text."""
+    """If the pattern of a mapping takes too long, each value has its own text."""
     mappings = mappings_of("regex", pattern="/^(a+)+$/", result={"text": "long"})
     processor_with_slow_pattern = processor("string", mappings=mappings)
-    assert [str(processor_with_slow_pattern.display("a" * 40 + "b")) for _ in range(3)] == ["a" * 40 + "b"] * 3
+    # Backtracking over this text never ends, because its last letter does not match.
+    text = "a" * 40 + "b"
+    for _ in range(3):
+        assert str(processor_with_slow_pattern.display(text)) == text
 
 
 def test_light_theme_has_darker_named_colours() -> None:
     """A named colour is darker in the light theme, so that it is visible on a light panel."""
-    assert (colour_of("green", DARK), colour_of("green", LIGHT)) == ("#73bf69", "#56a64b")
+    assert colour_of("green", DARK) == "#73bf69"
+    assert colour_of("green", LIGHT) == "#56a64b"
     assert colour_of("dark-green", LIGHT) == "#19730e"
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT])
 def test_palettes_have_64_colours_and_a_readable_part(theme: Any) -> None:
-    """The colours of the readable part have a contrast of at least 3 to a panel."""
+    """A palette has 64 colours. Each colour of its readable part has a contrast of at least 3 to the panel."""
     assert len(classic_palette(theme)) == 64
     assert all(contrast(colour, theme.panel) >= 3 for colour in readable_palette(theme))
 
@@ -213,13 +221,16 @@ def test_colours_are_mixed_in_proportion() -> None:
     assert gradient_colour(["#000000", "#ffffff"], 0.5) == "#808080"
 
 
-@pytest.mark.parametrize("background", ["#1f60c4", "#73bf69", "#ff9830"])
-def test_text_is_light_unless_its_background_is_bright(background: str) -> None:
-    """Text on a coloured background is light, and on a bright one dark."""
-    assert text_colour_on(background) == "#f7f8fa"
-    assert text_colour_on("#fade2a") == "#202226"
+@pytest.mark.parametrize(
+    ("background", "text_colour"),
+    [("#1f60c4", "#f7f8fa"), ("#73bf69", "#f7f8fa"), ("#ff9830", "#f7f8fa"), ("#fade2a", "#202226")],
+    ids=["blue", "green", "orange", "bright yellow"],
+)
+def test_text_is_light_unless_its_background_is_bright(background: str, text_colour: str) -> None:
+    """Text on a coloured background is light, and text on a bright background dark."""
+    assert text_colour_on(background) == text_colour
 
 
 def test_whole_numbers_in_documents_have_no_decimal_point() -> None:
-    """The text of a document has whole numbers as JavaScript writes them, and texts unchanged."""
+    """The text of a document has no decimal point in whole numbers, as in JavaScript. Strings are unchanged."""
     assert document_text([50.0, 0.5, {"a": [1e3], "b": "1.0"}]) == '[50,0.5,{"a":[1000],"b":"1.0"}]'
