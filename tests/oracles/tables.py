@@ -12,8 +12,9 @@ class Table(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-# Table A has a leap day, and hosts that differ in case and accents or are missing. Each row of table V has values of all types, or nulls.
+#: The first time of table A, two hours before a leap day.
 _START = datetime(2024, 2, 28, 22)  # noqa: DTZ001 (a timestamp in UTC, as tables hold them)
+#: The hosts of table A, which differ in case and accents, or are missing.
 _HOSTS = ["a", "b", None, "A", "ä"]
 
 TABLES = [
@@ -37,6 +38,7 @@ TABLES = [
         [("host", "varchar(20)", "varchar"), ("name", "varchar(20)", "varchar")],
         [("a", "first"), ("b", "second"), ("z", "last"), (None, "nobody")],
     ),
+    # Each row has a value of each type, or only nulls.
     Table(
         "V",
         [

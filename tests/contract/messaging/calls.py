@@ -14,7 +14,8 @@ from dashwright.common.messaging.signing import Signer
 
 
 async def pause(seconds: float) -> None:
-    """Wait between two chunks, in virtual time for the memory broker."""
+    """Wait for some seconds of the event loop, whose time is virtual with the memory broker."""
+    # A timer of the loop, unlike a real sleep, lets virtual time pass.
     is_resumed = asyncio.Event()
     asyncio.get_running_loop().call_later(seconds, is_resumed.set)
     await is_resumed.wait()

@@ -8,7 +8,7 @@ from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery
 
 _TIMEOUT_SECONDS = 20
-#: A time in 2026, in Unix seconds.
+#: The time at the start of the event loop's clock, a time in 2026 in Unix seconds.
 _EPOCH = 1_790_000_000.5
 
 
@@ -37,7 +37,7 @@ class RecordingHandler:
 
     @property
     def is_empty(self) -> bool:
-        """True if ``next`` has returned every recorded delivery."""
+        """Whether ``next`` has returned every recorded delivery."""
         return self._deliveries.empty()
 
 
@@ -48,7 +48,7 @@ class BlockingHandler:
         #: Deliveries that ``next`` has not returned yet.
         self.started: asyncio.Queue[Delivery] = asyncio.Queue()
         self.released = asyncio.Event()
-        #: Routing keys of the deliveries that were acknowledged.
+        #: Routing keys of the deliveries whose handling has ended, in this order.
         self.finished: list[str] = []
 
     async def __call__(self, delivery: Delivery) -> DeliveryResult:

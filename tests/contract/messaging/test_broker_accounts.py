@@ -26,21 +26,24 @@ AddressOf = Callable[[str], str]
 
 #: Name of an account that receives events, with the permissions of docs/reference/notifications.md.
 RECEIVER = "receiver"
-#: What the receiver may configure and write, and what it may read.
-OWN_QUEUES, EVENTS = r"^amq\.gen-.*$", r"^(dashwright\.events|amq\.gen-.*)$"
+#: The queues that the receiver may configure and write: those with a name that the broker has generated.
+OWN_QUEUES = r"^amq\.gen-.*$"
+#: The exchange and the queues that the receiver may read.
+EVENTS_AND_OWN_QUEUES = r"^(dashwright\.events|amq\.gen-.*)$"
 #: Topic keys by which the receiver may bind a queue to the exchange of events.
 EVENT_KEYS = r"^([a-z]+|\*)\.([a-z]+|\*)\.([a-z]+|\*)\.default$"
 
 
 @pytest.fixture
 async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts: VirtualHosts) -> AsyncIterator[AddressOf]:
-    """Load the definitions, without the parts that the test names, into a new virtual host. Yield a function from an account to its URL."""
+    """Load the definitions, without the parts that the parameter names, into a virtual host. Yield a function from an account to its URL."""
+    # The suffix makes the names of accounts unique, because all virtual hosts of a broker share its accounts.
     suffix, parts = f"_{token_hex(4)}", urlsplit(amqp_url)
     definitions = accounts.definitions(vhost=parts.path[1:], suffix=suffix, namespace="default")
     definitions |= {part: [] for part in getattr(request, "param", ())}
     account = {"user": f"{RECEIVER}{suffix}", "vhost": parts.path[1:]}
     definitions["users"].append({"name": account["user"], "tags": []})
-    definitions["permissions"].append({**account, "configure": OWN_QUEUES, "write": OWN_QUEUES, "read": EVENTS})
+    definitions["permissions"].append({**account, "configure": OWN_QUEUES, "write": OWN_QUEUES, "read": EVENTS_AND_OWN_QUEUES})
     definitions["topic_permissions"].append({**account, "exchange": TOPOLOGY.events, "write": "^$", "read": EVENT_KEYS})
     for user in definitions["users"]:
         user["password"] = "hush"
@@ -70,6 +73,7 @@ async def test_services_work_with_the_accounts_of_the_stack(address: AddressOf) 
         for broker, key in ((api, "work.sync"), (jobs, "work"), (worker, "work")):
             await broker.publish(TOPOLOGY.jobs, key, Message(body=key.encode()))
             assert (await wakeups.next()).routing_key == key
+        # Postponed messages would be delivered only after the test.
         for tier in TOPOLOGY.retry_delays:
             await jobs.publish(tier.exchange, "work.sync", Message(body=b"later"))
         await worker.publish(TOPOLOGY.dead, "evaluate", Message(body=b"dead"))
@@ -137,7 +141,7 @@ async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
     ],
 )
 async def test_a_submitter_may_do_nothing_else(address: AddressOf, operation: Callable[[AbstractChannel], object]) -> None:
-    """The broker refuses all other operations of a submitter."""
+    """The broker refuses operations of a submitter that are not part of a submission to its namespace."""
     connection = await aio_pika.connect(address(accounts.SUBMITTER))
     try:
         with pytest.raises(ChannelAccessRefused):
@@ -171,7 +175,7 @@ async def _bind(channel: AbstractChannel) -> None:
     ],
 )
 async def test_a_receiver_gets_the_events_of_its_organization(address: AddressOf, key: str, event: str) -> None:
-    """With the documented permissions, a receiver binds a queue of its own, and the jobs worker publishes events to it."""
+    """A receiver with the documented permissions binds a queue of its own by a key, and receives matching events of the jobs worker."""
     jobs, connection = AmqpBroker(address(accounts.JOBS_WORKER)), await aio_pika.connect(address(RECEIVER))
     await jobs.start()
     try:
@@ -188,7 +192,7 @@ async def test_a_receiver_gets_the_events_of_its_organization(address: AddressOf
     "key", ["#", "repository.#", "batch.#", "*.*.*.*", "repository.sync.error.*", "batch.finished.error.org-2", "*.*.*.org-2"]
 )
 async def test_a_receiver_gets_no_event_of_another_organization(address: AddressOf, key: str) -> None:
-    """The broker refuses a binding that another organization's events match."""
+    """The broker refuses a binding by a key that matches events of another organization."""
     connection = await aio_pika.connect(address(RECEIVER))
     try:
         queue = await (await connection.channel()).declare_queue(exclusive=True)

@@ -30,7 +30,7 @@ from dashwright.common.observability import tracing
     ids=["Invalid", "TooManyRequests"],
 )
 async def test_an_error_keeps_its_class(calls: CallFactory, error: DashwrightError) -> None:
-    """An error of the handler is raised at the caller, with its class, message, causes and time of the retry."""
+    """The caller receives an error of the handler with its class, message, message id, causes and time until a retry."""
     client = await calls.client()
 
     async def handler(_: Request) -> Reply:
@@ -39,13 +39,16 @@ async def test_an_error_keeps_its_class(calls: CallFactory, error: DashwrightErr
     await calls.server(handler)
     with pytest.raises(type(error)) as caught:
         await client.call(calls.broker.topology.query, b"", timeout=5)
-    assert (caught.value.message, caught.value.message_id) == (error.message, error.message_id)
-    assert (caught.value.causes, caught.value.retry_after) == (error.causes, error.retry_after)
+    assert caught.value.message == error.message
+    assert caught.value.message_id == error.message_id
+    assert caught.value.causes == error.causes
+    assert caught.value.retry_after == error.retry_after
 
 
 async def test_an_unexpected_exception_has_only_a_trace_id(calls: CallFactory) -> None:
-    """The caller receives an internal error with the trace id, as the exception's message may contain anything."""
-    client, trace = await calls.client(), tracing.enter(None)
+    """The caller receives an internal error with the trace id instead of the exception's message, which may contain secrets."""
+    client = await calls.client()
+    trace = tracing.enter(None)
 
     async def handler(_: Request) -> Reply:
         raise RuntimeError("password=hunter2")
@@ -68,7 +71,8 @@ async def test_an_error_in_the_middle_of_a_response_reaches_the_reader(calls: Ca
     await calls.server(handler)
     chunks = (await client.call(calls.broker.topology.query, b"", timeout=5)).chunks()
     # The worker sends a chunk only after it has produced the next one, so the error replaces the third chunk.
-    assert [await anext(chunks), await anext(chunks)] == [bytes([1]) * 10, bytes([2]) * 10]
+    assert await anext(chunks) == bytes([1]) * 10
+    assert await anext(chunks) == bytes([2]) * 10
     with pytest.raises(SourceFailed, match="broke off"):
         await anext(chunks)
 
@@ -95,7 +99,7 @@ async def test_another_worker_takes_over(calls: CallFactory) -> None:
 
 
 async def test_a_request_that_cannot_be_repeated_is_dropped(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A redelivered request whose second attempt cannot be published is dropped: its caller has a deadline, and operators need not act."""
+    """A request of a stopped worker is dropped if it cannot be published for a second attempt. It does not become a dead letter."""
     client, handler = await calls.client(), HangingHandler()
     server = await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
@@ -134,16 +138,18 @@ async def test_a_request_that_stops_workers_stops_two_at_most(calls: CallFactory
 
 
 async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that lost its connection for a moment receives the second attempt while the first is running. Neither logs an error."""
-    client, received, is_genuine = await calls.client(), list[Message](), Signer.is_genuine
+    """A worker that lost its connection for a moment may run two attempts of a request concurrently. Neither attempt logs an error."""
+    client = await calls.client()
+    received: list[Message] = []
+    is_genuine = Signer.is_genuine
 
-    def record(signer: Signer, message: Message, purpose: Purpose, queue: str = "") -> bool:
-        """Record a request before its signature is checked."""
+    def record_and_check(signer: Signer, message: Message, purpose: Purpose, queue: str = "") -> bool:
+        """Record a request, so that the test can send it again, and check its signature."""
         if purpose is Purpose.REQUEST:
             received.append(message)
         return is_genuine(signer, message, purpose, queue)
 
-    monkeypatch.setattr(Signer, "is_genuine", record)
+    monkeypatch.setattr(Signer, "is_genuine", record_and_check)
     started_requests, released = asyncio.Queue[Request](), asyncio.Event()
 
     async def handler(request: Request) -> Reply:
@@ -157,8 +163,8 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
         call = asyncio.ensure_future(client.call(queue, b"", timeout=60))
         async with asyncio.timeout(10):
             await started_requests.get()
-            attempt = replace(received[0], headers={**received[0].headers, wire.ATTEMPT: 2})
-            await calls.broker.publish("", queue, SIGNER.signed(attempt, Purpose.REQUEST, queue))
+            second_attempt = replace(received[0], headers={**received[0].headers, wire.ATTEMPT: 2})
+            await calls.broker.publish("", queue, SIGNER.signed(second_attempt, Purpose.REQUEST, queue))
             await started_requests.get()
         released.set()
         await call
@@ -167,7 +173,7 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
 
 
 async def test_a_worker_lost_in_the_middle_is_an_error(calls: CallFactory) -> None:
-    """A partial response is never completed by another worker's response."""
+    """If a worker stops in the middle of its response, the reader receives an error, although another worker is available."""
     client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:
@@ -194,12 +200,13 @@ async def test_stopping_completes_responses(calls: CallFactory) -> None:
     server = await calls.server(handler, window=2)
     response = await client.call(calls.broker.topology.query, b"", timeout=30)
     stopping = asyncio.ensure_future(server.stop(drain=20))
-    assert len(await response.read()) == 200
+    # The response has 20 chunks of 10 bytes.
+    assert len(await response.read()) == 20 * 10
     await stopping
 
 
 async def test_a_closed_client_fails_its_calls(calls: CallFactory) -> None:
-    """A client that is closed does not wait: running calls fail as retryable, and later ones immediately."""
+    """If a client is closed, its running calls and all later calls raise Unavailable, which is retryable."""
     client = await calls.client()
     handler = HangingHandler()
     await calls.server(handler)

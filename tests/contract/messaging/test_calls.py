@@ -15,7 +15,7 @@ from dashwright.common.messaging.rpc import Reply, Request, RpcResponse
 
 
 async def test_a_call_returns_body_and_headers(calls: CallFactory) -> None:
-    """The body and the headers are sent and returned; internal headers of the protocol are hidden."""
+    """The handler receives the body and headers of a call, and the caller those of the reply, without headers of the protocol."""
     client = await calls.client()
     await calls.server(echo)
     response = await client.call(calls.broker.topology.query, b"hello", timeout=5, headers={"custom": "kept"})
@@ -32,7 +32,7 @@ async def test_a_response_may_be_empty(calls: CallFactory) -> None:
 
 
 async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body of one chunk, from bytes or an iterator, is sent without an announcement and without credits."""
+    """A body of one chunk, from bytes or from an iterator, is sent as a single message."""
     client = await calls.client()
 
     async def handler(request: Request) -> Reply:
@@ -49,13 +49,14 @@ async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: 
 
     monkeypatch.setattr(RpcResponse, "accept", record_and_accept)
     for body in (b"bytes", b"chunks"):
+        accepted.clear()
         reply = await client.call(calls.broker.topology.query, body, timeout=5)
         assert reply.complete_body is not None
-    assert len(accepted) == 2
+        assert len(accepted) == 1
 
 
 async def test_a_response_is_not_announced_after_its_beginning(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An announcement that becomes due while the response is sent is omitted, so that the caller does not cancel an ended call."""
+    """A worker announces a response that takes long. It sends no announcement that becomes due while it sends the response."""
     client, server = await calls.client(), await calls.server(echo)
     # The announcement becomes due as soon as the event loop runs other callbacks.
     server.announce_after = 0
@@ -76,7 +77,8 @@ async def test_a_response_is_not_announced_after_its_beginning(calls: CallFactor
 
 @pytest.mark.parametrize(("size", "chunk"), [(1, 1), (10, 3), (9, 3), (8, 9), (100_000, 777), (5 * 2**20 + 1, 2**20)])
 async def test_a_large_response_is_unchanged(calls: CallFactory, size: int, chunk: int) -> None:
-    """Chunks of any size arrive once and in order."""
+    """A body is received unchanged, in one message if it fits into a chunk and otherwise in several chunks."""
+    # The period of the bytes is a prime number, so that chunks in another order would make a different body.
     body = bytes(index % 251 for index in range(size))
     client = await calls.client()
 
@@ -85,7 +87,10 @@ async def test_a_large_response_is_unchanged(calls: CallFactory, size: int, chun
 
     await calls.server(handler, chunk=chunk)
     response = await client.call(calls.broker.topology.query, b"", timeout=10)
-    assert (response.complete_body is not None) == (size <= chunk)
+    if size <= chunk:
+        assert response.complete_body == body
+    else:
+        assert response.complete_body is None
     assert await response.read() == body
 
 
@@ -106,25 +111,26 @@ async def test_chunks_are_sent_as_they_are_produced(calls: CallFactory) -> None:
 
 
 async def test_a_worker_is_at_most_a_window_ahead_of_its_reader(calls: CallFactory) -> None:
-    """A reader that stops reading stops the worker: memory of worker, broker and caller is bounded."""
+    """The worker produces at most a window of chunks, and two more, beyond those that its reader has read."""
     client, body = await calls.client(), ChunkedBody()
+    window = 4
 
     async def handler(_: Request) -> Reply:
         return body.reply()
 
-    await calls.server(handler, window=4)
+    await calls.server(handler, window=window)
     response = await client.call(calls.broker.topology.query, b"", timeout=5)
     chunks = response.chunks()
-    for index in range(1, 21):
-        assert await anext(chunks) == body.chunk(index)
-        # In addition to the window, the worker has one chunk that waits to be sent, and the next one, without which that would be the last.
-        assert body.produced <= index + 4 + 2
+    for number in range(1, 21):
+        assert await anext(chunks) == body.chunk(number)
+        # The first additional chunk waits to be sent. The worker needs the second one to know that the first is not the last of the body.
+        assert body.produced <= number + window + 2
     await response.aclose()
     await asyncio.wait_for(body.closed.wait(), 20)
 
 
 async def test_closing_a_response_stops_the_worker(calls: CallFactory) -> None:
-    """Closing a response closes the worker's iterator, which produces no more chunks."""
+    """If a reader closes a response, the worker's iterator is closed, too, and produces no more chunks."""
     client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:
@@ -143,7 +149,7 @@ async def test_an_abandoned_response_stops_the_worker(calls: CallFactory) -> Non
     client, dropped, closed = await calls.client(), asyncio.Event(), asyncio.Event()
 
     async def produce() -> AsyncIterator[bytes]:
-        """Yield chunks without end after the reader is gone, and record when the response is closed."""
+        """Yield two chunks, and endless chunks after the reader is gone. Set ``closed`` at the end of the iteration."""
         try:
             yield b"first"
             yield b"second"
@@ -191,11 +197,12 @@ async def test_the_deadline_ends_both_sides(calls: CallFactory) -> None:
 
 
 async def test_a_request_expires_in_its_queue(calls: CallFactory) -> None:
-    """A worker that is free only after the deadline does not run the request."""
+    """A worker does not run a request whose deadline passed in the queue."""
     client, handler = await calls.client(), HangingHandler()
     with pytest.raises(DeadlineExceeded):
-        await client.call(calls.broker.topology.query, b"", timeout=0.05)
+        await client.call(calls.broker.topology.query, b"expired", timeout=0.05)
     await calls.server(handler)
+    # The handler never replies, so this call ends at its deadline, too.
     with pytest.raises(DeadlineExceeded):
         await client.call(calls.broker.topology.query, b"second", timeout=0.2)
     assert handler.started.get_nowait().body == b"second"
@@ -213,14 +220,14 @@ async def test_a_worker_checks_the_deadline_itself(calls: CallFactory, clock: Cl
 
     await calls.server(handler)
     headers = {wire.DEADLINE: clock.milliseconds() - 1, wire.IDLE_TIMEOUT: 1000}
-    late = Message(body=b"late", headers=headers, reply_to="nowhere", correlation_id="late", persistent=False)
-    await calls.broker.publish("", calls.broker.topology.query, late)
+    expired = Message(body=b"late", headers=headers, reply_to="nowhere", correlation_id="late", persistent=False)
+    await calls.broker.publish("", calls.broker.topology.query, expired)
     await client.call(calls.broker.topology.query, b"in time", timeout=5)
     assert started_requests == [b"in time"]
 
 
 async def test_a_silent_reader_times_out(calls: CallFactory) -> None:
-    """A caller that neither reads nor closes its response occupies a worker for its timeout at most. Later reading raises an error."""
+    """The worker stops a response that its caller neither reads nor closes within the timeout. Reading it later raises an error."""
     client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:
@@ -238,6 +245,7 @@ async def test_a_silent_worker_times_out(calls: CallFactory) -> None:
     client = await calls.client()
 
     async def two_chunks_then_silence() -> AsyncIterator[bytes]:
+        """Yield two chunks, and then wait without end."""
         yield b"one"
         yield b"two"
         await asyncio.Event().wait()
@@ -252,7 +260,7 @@ async def test_a_silent_worker_times_out(calls: CallFactory) -> None:
 
 
 async def test_a_slow_reader_gets_everything(calls: CallFactory) -> None:
-    """Reading may take longer than the time-out, as long as chunks arrive."""
+    """A reader gets a complete response, even if reading it takes longer than the time-out between two chunks."""
     client, body = await calls.client(), ChunkedBody(12)
 
     async def handler(_: Request) -> Reply:
@@ -287,7 +295,7 @@ async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
     start_time = loop.time()
     with pytest.raises(DeadlineExceeded, match=r"did not finish within 0\.6 s"):
         await asyncio.wait_for(read_slowly(), 20)
-    # Slightly less than the 0.6 s, because the worker's limit begins before the client receives the first chunk.
+    # The limit is three time-outs of 0.2 s, which begin before the client receives the first chunk.
     assert loop.time() - start_time > 0.5
     await asyncio.wait_for(body.closed.wait(), 20)
 
@@ -318,15 +326,17 @@ async def test_a_worker_may_stop_while_it_sends(calls: CallFactory, monkeypatch:
 
 async def test_calls_do_not_mix(calls: CallFactory) -> None:
     """Two callers send many concurrent calls to two workers, with responses of one or several chunks. Each call gets its own response."""
-    first, second = await calls.client(), await calls.client()
-    for _ in range(2):
-        await calls.server(echo, chunk=100, window=2, prefetch=10)
+    clients = [await calls.client(), await calls.client()]
+    await calls.server(echo, chunk=100, window=2, prefetch=10)
+    await calls.server(echo, chunk=100, window=2, prefetch=10)
 
     async def call_worker(number: int) -> bool:
-        """Return whether the response to a call is its own request."""
+        """Call a worker with a body that no other call has, and return whether the response has this body."""
         # 1 to 100 repetitions: some responses fit into a chunk of 100 bytes, others need several chunks.
-        body = f"{number}:".encode() * (1 + number * 7 % 100)
-        response = await (first, second)[number % 2].call(calls.broker.topology.query, body, timeout=20)
+        repetitions = 1 + number * 7 % 100
+        body = f"{number}:".encode() * repetitions
+        client = clients[number % 2]
+        response = await client.call(calls.broker.topology.query, body, timeout=20)
         return await response.read() == body
 
     assert all(await asyncio.gather(*(call_worker(number) for number in range(100))))

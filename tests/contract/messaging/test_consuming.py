@@ -34,18 +34,23 @@ async def test_an_acknowledged_message_is_not_redelivered(broker: Broker) -> Non
 
 
 async def test_a_retry_is_redelivered_after_its_delay(broker: Broker) -> None:
-    """A retried message is redelivered after its delay, with its key and its attempts counted, and is not dead-lettered."""
+    """A retried message is redelivered after its delay, with its key and the number of its attempt. It is not dead-lettered."""
     loop = asyncio.get_running_loop()
-    # The topology has delays of 0.1 and 0.2 s, and a retry is not redelivered early: it takes the longer one.
+    # The topology has delays of 0.1 and 0.2 s. A retry after 0.15 s takes the longer delay, because it must not be early.
     handler = RecordingHandler(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     start_time = loop.time()
     await publish(broker, "work.sync")
     deliveries = [await handler.next() for _ in range(4)]
     assert [delivery.attempt for delivery in deliveries] == [1, 2, 3, 4]
-    assert {(delivery.exchange, delivery.routing_key) for delivery in deliveries} == {(broker.topology.jobs, "work.sync")}
-    assert all(delivery.message == replace(deliveries[0].message, headers=delivery.message.headers) for delivery in deliveries)
-    assert all(delivery.message.headers["kept"] == "yes" for delivery in deliveries)
+    first_message = deliveries[0].message
+    for delivery in deliveries:
+        assert delivery.exchange == broker.topology.jobs
+        assert delivery.routing_key == "work.sync"
+        assert delivery.message.headers["kept"] == "yes"
+        # Messages differ only in headers, such as the number of the attempt.
+        assert delivery.message == replace(first_message, headers=delivery.message.headers)
+    # Three retries after 0.2 s each.
     assert loop.time() - start_time >= 3 * 0.2
 
 
@@ -65,7 +70,9 @@ async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
     await broker.consume(broker.topology.dead_work, dead_letters, prefetch=1)
     await publish(broker, "work.sync")
     letter = await dead_letters.next()
-    assert (letter.routing_key, letter.message.body, letter.message.message_id) == ("work.sync", b"work.sync", "work.sync")
+    assert letter.routing_key == "work.sync"
+    assert letter.message.body == b"work.sync"
+    assert letter.message.message_id == "work.sync"
     assert letter.message.headers["kept"] == "yes"
     assert letter.message.headers[REASON] == "no such repository"
     assert letter.message.headers[ORIGIN_QUEUE] == broker.topology.work
@@ -73,7 +80,7 @@ async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
 
 
 async def test_a_failed_message_is_dead_after_the_last_delay(broker: Broker) -> None:
-    """Each failure delays the message longer. After the last delay, it is a dead letter with the exception as its reason."""
+    """A message whose handler fails is retried after each delay of the topology. It then is a dead letter with the exception's text."""
 
     class FailingHandler(RecordingHandler):
         """A handler that fails after recording the delivery."""
@@ -94,7 +101,7 @@ async def test_a_failed_message_is_dead_after_the_last_delay(broker: Broker) -> 
 
 
 async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> None:
-    """A message that its handler postponed often is not a dead letter after its first failure."""
+    """A message that its handler postponed three times is retried after its first failure, although the topology has only two delays."""
 
     class PostponingHandler(RecordingHandler):
         """A handler that postpones three attempts, fails at the fourth one, and then succeeds."""
@@ -114,7 +121,7 @@ async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> N
 
 
 async def test_a_message_from_another_exchange_is_dead_instead_of_retried(broker: Broker) -> None:
-    """A retry publishes the message to the jobs exchange, which does not route messages from other exchanges."""
+    """A handler cannot retry a message of another exchange than that of jobs. The message becomes a dead letter with its reason."""
     dead_letters = RecordingHandler()
     await broker.consume(broker.topology.query, RecordingHandler(lambda _: Retry(0.1, "busy")), prefetch=1)
     await broker.consume(broker.topology.dead, dead_letters, prefetch=1)
@@ -127,15 +134,16 @@ async def test_prefetch_limits_running_handlers(broker: Broker) -> None:
     handler, second_handler = BlockingHandler(), RecordingHandler()
     await broker.consume(broker.topology.work, handler, prefetch=2)
     await publish(broker, "work.1", "work.2", "work.3")
-    held_keys = {(await handler.next()).routing_key for _ in range(2)}
+    held_keys = {(await handler.next()).routing_key, (await handler.next()).routing_key}
     await broker.consume(broker.topology.work, second_handler, prefetch=1)
-    assert {(await second_handler.next()).routing_key} | held_keys == {"work.1", "work.2", "work.3"}
+    remaining_key = (await second_handler.next()).routing_key
+    assert held_keys | {remaining_key} == {"work.1", "work.2", "work.3"}
     assert handler.started.empty()
     handler.released.set()
 
 
 async def test_cancel_completes_running_handlers(broker: Broker) -> None:
-    """Within the drain time running handlers finish and acknowledge, and no new ones start."""
+    """During the drain time of a cancelled subscription, running handlers finish and acknowledge. No new handlers start."""
     handler, second_handler = BlockingHandler(), RecordingHandler()
     subscription = await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.1", "work.2")
@@ -158,13 +166,16 @@ async def test_cancel_requeues_unfinished_messages(broker: Broker) -> None:
     assert handler.finished == []
     await broker.consume(broker.topology.work, second_handler, prefetch=1)
     repeated = await second_handler.next()
-    assert (first.redelivered, first.attempt) == (False, 1)
-    assert (repeated.routing_key, repeated.redelivered, repeated.attempt) == ("work.1", True, 2)
+    assert not first.redelivered
+    assert first.attempt == 1
+    assert repeated.routing_key == "work.1"
+    assert repeated.redelivered
+    assert repeated.attempt == 2
     assert (await second_handler.next()).attempt == 1
 
 
 async def test_a_cancelled_subscription_is_forgotten(broker: Broker) -> None:
-    """A second cancellation has no effect, and the health check expects only subscriptions that are not cancelled."""
+    """A second cancellation has no effect. The health check succeeds, although the queue of the subscription is not consumed."""
     subscription = await broker.consume(broker.topology.work, RecordingHandler(), prefetch=1)
     await subscription.cancel(drain=0)
     await subscription.cancel(drain=0)
@@ -172,7 +183,7 @@ async def test_a_cancelled_subscription_is_forgotten(broker: Broker) -> None:
 
 
 async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: Callable[[Topology], Broker], topology: Topology) -> None:
-    """A message that stops its consumer each time does not circulate: it becomes a dead letter with the reason."""
+    """A message whose consumer stops at each delivery becomes a dead letter after the delivery limit of its queue."""
     limited_topology = replace(
         topology, queues=tuple(replace(queue, delivery_limit=2 if queue.delivery_limit else None) for queue in topology.queues)
     )
@@ -187,13 +198,14 @@ async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: 
         assert (await handler.next()).attempt == attempt
         await subscription.cancel(drain=0)
     letter = await dead_letters.next()
-    assert (letter.message.headers[REASON], letter.message.headers[ORIGIN_QUEUE]) == ("delivery_limit", limited_topology.work)
     assert letter.routing_key == "work.poison"
+    assert letter.message.headers[REASON] == "delivery_limit"
+    assert letter.message.headers[ORIGIN_QUEUE] == limited_topology.work
     await broker.close()
 
 
 async def test_a_handler_runs_in_a_separate_context(broker: Broker) -> None:
-    """A handler has no context variables of the publisher or of other deliveries; logs have queue, message and attempt."""
+    """A handler has no context variables of the publisher or of other deliveries. Its log lines have the queue, message and attempt."""
     variable: ContextVar[str] = ContextVar("variable", default="default")
     contexts: asyncio.Queue[tuple[str, dict[str, object]]] = asyncio.Queue()
 
@@ -228,6 +240,7 @@ async def test_many_messages_each_arrive_once(broker: Broker) -> None:
     all_arrived = asyncio.Event()
 
     async def handler(delivery: Delivery) -> DeliveryResult:
+        """Retry each seventh message once, and record all others."""
         if delivery.attempt == 1 and int(delivery.routing_key.removeprefix("work.")) % 7 == 0:
             return Retry(0.1, "busy")
         handled_ids.append(delivery.routing_key)
@@ -242,10 +255,11 @@ async def test_many_messages_each_arrive_once(broker: Broker) -> None:
 
 
 async def test_a_message_is_kept_while_the_queue_of_its_retry_is_full(connect: Callable[[Topology], Broker], topology: Topology) -> None:
-    """Retries that find a full queue are neither lost nor counted as attempts: each message is handled twice."""
-    retry = topology.retry_delays[0].exchange
+    """If the queue of a retry is full, the message is neither lost nor is a further attempt counted: each message is handled twice."""
+    # The queue of a delay has the name of its exchange.
+    retry_queue = topology.retry_delays[0].exchange
     small_topology = replace(
-        topology, queues=tuple(replace(queue, max_length=1) if queue.name == retry else queue for queue in topology.queues)
+        topology, queues=tuple(replace(queue, max_length=1) if queue.name == retry_queue else queue for queue in topology.queues)
     )
     broker = connect(small_topology)
     await broker.start()

@@ -37,7 +37,7 @@ def genuine_request(queue: str, clock: Clock) -> Message:
 
 
 def forgeries(queue: str, clock: Clock) -> list[Message]:
-    """Return messages that an attacker can make with and without a genuine request."""
+    """Return messages that a program without the secret key can make, some of them from a genuine request or another message."""
     message = genuine_request(queue, clock)
     unsigned = replace(message, headers={name: value for name, value in message.headers.items() if name != SIGNATURE})
 
@@ -69,7 +69,7 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
 
 
 async def test_a_worker_executes_only_signed_requests(calls: CallFactory, clock: Clock) -> None:
-    """The signature covers every part of a request. Rejected requests neither become dead letters nor stop the worker."""
+    """A worker executes no forged request, and each of them is dropped: it neither becomes a dead letter nor stops the worker."""
     worker, dead_letters, queue = RecordingWorker(), RecordingHandler(), calls.broker.topology.query
     await calls.broker.consume(calls.broker.topology.dead, dead_letters, prefetch=1)
     await calls.server(worker, prefetch=1)
@@ -103,7 +103,7 @@ async def test_a_copy_of_a_request_is_not_executed(calls: CallFactory, clock: Cl
     ids=["result", "error", "announcement of a later attempt"],
 )
 async def test_a_caller_ignores_forged_responses(calls: CallFactory, headers: dict[str, Header], signer: Signer | None) -> None:
-    """A program that consumes a request without the key cannot reply to it."""
+    """A caller ignores the response of a program that read its request but has no key. It receives the later response of a worker."""
     client, queue = await calls.client(), calls.broker.topology.query
     attacker = RecordingHandler()
     subscription = await calls.broker.consume(queue, attacker, prefetch=1)
@@ -113,13 +113,14 @@ async def test_a_caller_ignores_forged_responses(calls: CallFactory, headers: di
     assert request.reply_to is not None
     forged = Message(body=b"{}", headers=headers, correlation_id=request.correlation_id, reply_to="nowhere", persistent=False)
     await calls.broker.reply(request.reply_to, forged if signer is None else signer.signed(forged, Purpose.RESPONSE))
+    # The attacker consumed the request, so the test publishes it again for a worker.
     await calls.server(echo)
     await calls.broker.publish("", queue, request)
     assert (await call).complete_body == b"genuine"
 
 
 async def test_a_response_is_valid_for_its_own_call(calls: CallFactory) -> None:
-    """A genuine response that is sent to another call is ignored."""
+    """A signed response to another call is ignored, even if its correlation id is changed to that of a pending call."""
     client, handler = await calls.client(), HangingHandler()
     await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"genuine", timeout=20))
@@ -135,7 +136,7 @@ async def test_a_response_is_valid_for_its_own_call(calls: CallFactory) -> None:
 
 
 async def test_services_with_an_accepted_key_understand_one_another(calls: CallFactory) -> None:
-    """While keys are exchanged, some services sign with the former one and some with the next."""
+    """A service that signs with the next key and one that signs with the former key understand each other if each accepts both keys."""
     client = await calls.client(Signer("the next key", SECRET_KEY))
     await calls.server(echo, signer=Signer(SECRET_KEY, "the next key"))
     assert (await client.call(calls.broker.topology.query, b"x", timeout=5)).complete_body == b"x"

@@ -16,7 +16,7 @@ from dashwright.common.observability import tracing
 
 
 async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
-    """Body, headers of every type, ids, content type and reply address reach the handler; the first attempt is 1."""
+    """The handler receives the body, headers of every type, ids, content type and reply address of a message. Its first attempt is 1."""
     handler = RecordingHandler()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     message = Message(
@@ -30,8 +30,10 @@ async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
     await broker.publish(broker.topology.jobs, "submit.default", message)
     delivery = await handler.next()
     assert delivery.message == message
-    assert (delivery.exchange, delivery.routing_key) == (broker.topology.jobs, "submit.default")
-    assert (delivery.redelivered, delivery.attempt) == (False, 1)
+    assert delivery.exchange == broker.topology.jobs
+    assert delivery.routing_key == "submit.default"
+    assert delivery.attempt == 1
+    assert not delivery.redelivered
 
 
 async def test_a_message_without_an_id_gets_one(broker: Broker) -> None:
@@ -47,7 +49,7 @@ async def test_a_message_without_an_id_gets_one(broker: Broker) -> None:
 
 
 async def test_the_key_decides_the_queue(broker: Broker) -> None:
-    """Submissions and work share an exchange and are in separate queues, in the order of publishing."""
+    """The jobs exchange routes submissions and wake-ups to separate queues by their keys, in the order of publishing."""
     submissions, wakeups = RecordingHandler(), RecordingHandler()
     await broker.consume(broker.topology.submit, submissions, prefetch=1)
     await broker.consume(broker.topology.work, wakeups, prefetch=1)
@@ -59,7 +61,7 @@ async def test_the_key_decides_the_queue(broker: Broker) -> None:
 
 @pytest.mark.parametrize("key", ["nowhere.default", "submitted.default", ""])
 async def test_an_unroutable_message_is_refused(broker: Broker, key: str) -> None:
-    """Publishing a message with a key that no queue is bound to fails immediately, with another error than an unreachable broker."""
+    """A message whose routing key matches no queue raises Unroutable, which is another error than that of an unreachable broker."""
     with pytest.raises(Unroutable, match="key"):
         await broker.publish(broker.topology.jobs, key, Message(body=b"{}"))
 
@@ -71,15 +73,17 @@ async def test_a_missing_queue_or_exchange_fails_one_publisher(broker: Broker) -
         broker.publish("", "no-such-queue", Message(body=b"{}")),
     ]
     valid = [broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}")) for _ in range(20)]
-    outcomes = await asyncio.gather(*invalid, *valid, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [Unroutable, Unroutable] + [type(None)] * 20
+    first, second, *valid_outcomes = await asyncio.gather(*invalid, *valid, return_exceptions=True)
+    assert type(first) is Unroutable
+    assert type(second) is Unroutable
+    assert valid_outcomes == [None] * 20
 
 
 @pytest.mark.parametrize("is_wrong", [[True, False], [False, True], [True, True], [False, True, False, True]], ids=str)
 async def test_messages_with_the_same_id_succeed_or_fail_separately(broker: Broker, is_wrong: list[bool]) -> None:
-    """Messages with one id are published concurrently: exactly those without a queue are reported as unroutable."""
+    """If messages with one id are published concurrently, those with a wrong address are unroutable, and all others succeed."""
     addresses = [("", "no-such-queue") if has_wrong_address else (broker.topology.jobs, "submit.default") for has_wrong_address in is_wrong]
-    # Repeated, because the results of concurrent publications arrive in any order.
+    # The results of concurrent publications arrive in any order, so a single round might miss a confusion of messages.
     for number in range(20):
         message = Message(body=b"{}", message_id=f"shared-{number}")
         publications = [broker.publish(exchange, key, message) for exchange, key in addresses]
@@ -91,6 +95,7 @@ async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(bro
     """A message over the broker's limit is refused before it is sent, because the broker would close the channel."""
     with pytest.raises(TooLarge, match="16,777,216"):
         await broker.publish(broker.topology.jobs, "submit.default", Message(body=bytes(MAX_MESSAGE + 1)))
+    # The channel is still open.
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
 
 
@@ -115,18 +120,19 @@ async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[To
 
 
 async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
-    """A message that was not consumed in time is kept with the reason, under its own key."""
+    """A message that was not consumed in time is a dead letter with its routing key, the reason and its queue."""
     dead_letters = RecordingHandler()
     await broker.consume(broker.topology.dead_work, dead_letters, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"late", expiration=0.05))
     letter = await dead_letters.next()
     assert letter.message.body == b"late"
-    assert (letter.routing_key, letter.message.headers[REASON]) == ("work.sync", "expired")
+    assert letter.routing_key == "work.sync"
+    assert letter.message.headers[REASON] == "expired"
     assert letter.message.headers[ORIGIN_QUEUE] == broker.topology.work
 
 
 async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> None:
-    """A message that expires behind a longer-lived one remains in the queue, so a receiver must check a deadline itself."""
+    """An expired message remains in the queue until the messages before it have left the queue."""
     dead_letters = RecordingHandler()
     await broker.consume(broker.topology.dead_work, dead_letters, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"long", expiration=0.5))
@@ -135,19 +141,19 @@ async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> 
 
 
 async def test_a_full_queue_rejects_messages(connect: Callable[[Topology], Broker], topology: Topology) -> None:
-    """Queues have a limit: the publisher of one more message receives a retryable error."""
+    """A queue with a limit accepts as many messages. The publisher of a message to a full queue receives a retryable error."""
     small_topology = replace(topology, queues=tuple(replace(queue, max_length=3) for queue in topology.queues))
     broker = connect(small_topology)
     await broker.start()
-    # A quorum queue accepts a few messages above its limit.
+    # A quorum queue accepts a few messages above its limit, so the test publishes more than four.
     outcomes = [await _outcome(broker.publish(small_topology.jobs, "work.sync", Message(body=b"{}"))) for _ in range(50)]
-    assert outcomes[:3] == ["accepted"] * 3
+    assert outcomes[:3] == ["accepted", "accepted", "accepted"]
     assert "full" in outcomes[-1]
     await broker.close()
 
 
 async def _outcome(publishing: Awaitable[None]) -> str:
-    """Return whether a message was accepted, or the error."""
+    """Return ``accepted`` if a message was published, or the message of the error."""
     try:
         await publishing
     except Unavailable as error:
@@ -171,14 +177,17 @@ async def test_the_trace_is_sent_with_the_message(broker: Broker) -> None:
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
     earlier_trace = tracing.TraceContext("a" * 32, "b" * 16)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", headers={tracing.HEADER: earlier_trace.header}))
-    received = [await asyncio.wait_for(traces.get(), 20) for _ in range(2)]
-    assert [received_trace.trace_id for received_trace in received if received_trace] == [trace.trace_id, earlier_trace.trace_id]
-    assert received[0] != trace, "the handler has the publisher's span"
+    first, second = await asyncio.wait_for(traces.get(), 20), await asyncio.wait_for(traces.get(), 20)
+    assert first is not None
+    assert first.trace_id == trace.trace_id
+    assert first != trace, "the handler has the publisher's span"
+    assert second is not None
+    assert second.trace_id == earlier_trace.trace_id
 
 
 @pytest.mark.parametrize("priority", [0, 5, 255])
 async def test_a_message_keeps_its_priority(broker: Broker, priority: int) -> None:
-    """The priority reaches the consumer, also after a retry."""
+    """A message has the priority of its publisher at its first delivery and after a retry."""
     handler = RecordingHandler(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else Ack())
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", priority=priority))

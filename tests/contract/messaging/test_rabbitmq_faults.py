@@ -19,7 +19,7 @@ from dashwright.common.messaging.topology import Topology
 
 @pytest.fixture
 async def broker(amqp_url: str, topology: Topology) -> AsyncIterator[AmqpBroker]:
-    """Replace the broker of two kinds by a connection to RabbitMQ that is restored quickly."""
+    """Yield a connection to RabbitMQ that is restored quickly, instead of the broker of either kind that other modules use."""
     broker = AmqpBroker(amqp_url, topology=topology, reconnect_interval=0.1)
     await broker.start()
     yield broker
@@ -27,7 +27,7 @@ async def broker(amqp_url: str, topology: Topology) -> AsyncIterator[AmqpBroker]
 
 
 async def retry_until_available(operation: Callable[[], object], seconds: float = 20) -> None:
-    """Repeat an operation until it no longer raises Unavailable. After the timeout the last error fails the test."""
+    """Repeat an operation until it no longer raises Unavailable. Raises the last error after ``seconds``."""
     end = asyncio.get_running_loop().time() + seconds
     while True:
         try:
@@ -41,7 +41,7 @@ async def retry_until_available(operation: Callable[[], object], seconds: float 
 
 
 async def test_everything_works_again_after_an_outage_of_the_broker(private_rabbitmq: PrivateRabbitmq, topology: Topology) -> None:
-    """While the broker is stopped, every call fails immediately as retryable; afterwards consuming, publishing and calls recover."""
+    """During an outage, calls and publishing raise Unavailable, and a call with more time waits. Afterwards, everything recovers."""
     broker = AmqpBroker(private_rabbitmq.url, topology=topology, reconnect_interval=0.2)
     await broker.start()
     async with AsyncExitStack() as stack:
@@ -51,12 +51,12 @@ async def test_everything_works_again_after_an_outage_of_the_broker(private_rabb
         await broker.consume(topology.work, blocking, prefetch=2)
         await broker.publish(topology.jobs, "work.kept", Message(body=b"{}"))
         assert (await blocking.next()).attempt == 1
-        task = asyncio.ensure_future(client.call(topology.query, b"", timeout=60))
+        call_before_outage = asyncio.ensure_future(client.call(topology.query, b"", timeout=60))
         await asyncio.wait_for(hanging.started.get(), 5)
 
         await private_rabbitmq.stop()
         with pytest.raises(Unavailable, match="lost"):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(call_before_outage, 10)
         with pytest.raises(Unavailable):
             await asyncio.wait_for(broker.publish(topology.jobs, "work.sync", Message(body=b"{}")), 1)
         with pytest.raises(Unavailable):
@@ -82,10 +82,11 @@ async def test_everything_works_again_after_an_outage_of_the_broker(private_rabb
 
 @pytest.mark.faults
 async def test_a_broker_with_a_full_disk_is_unavailable(private_rabbitmq: PrivateRabbitmq, topology: Topology) -> None:
-    """A broker that blocks publishers is unavailable within seconds, for publishers and for the readiness check, until it has room."""
+    """While a broker blocks publishers because its disk is full, publishing and the readiness check raise Unavailable."""
     broker = AmqpBroker(private_rabbitmq.url, topology=topology)
     await broker.start()
     await broker.consume(topology.work, RecordingHandler(), prefetch=1)
+    # No disk has as much free space, so the broker considers its disk full.
     await private_rabbitmq.control("set_disk_free_limit", "900000GB")
     async with asyncio.timeout(30):
         with pytest.raises(Unavailable):
@@ -98,7 +99,7 @@ async def test_a_broker_with_a_full_disk_is_unavailable(private_rabbitmq: Privat
 
 
 async def test_an_unreachable_broker_is_named_without_the_password(topology: Topology, unused_tcp_port: int) -> None:
-    """A process that cannot reach its broker fails after a time with the address, without the password."""
+    """A process that cannot reach its broker fails after the connect timeout. The error has the address without the password."""
     broker = AmqpBroker(
         f"amqp://user:hunter2@127.0.0.1:{unused_tcp_port}/here", topology=topology, connect_timeout=0.3, reconnect_interval=0.1
     )
@@ -116,6 +117,7 @@ async def test_a_silent_server_times_out(topology: Topology) -> None:
     broker = AmqpBroker(f"amqp://127.0.0.1:{port}/", topology=topology, connect_timeout=0.3, reconnect_interval=0.1)
     with pytest.raises(Unavailable, match=str(port)):
         await asyncio.wait_for(broker.start(), 5)
+    # The tasks that the start created end.
     await asyncio.wait_for(asyncio.gather(*(asyncio.all_tasks() - before), return_exceptions=True), 5)
     server.close()
 
@@ -143,7 +145,7 @@ async def _never_respond(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 
 
 async def test_a_wrong_password_is_an_error(amqp_url: str, topology: Topology) -> None:
-    """A wrong password is another error than a wrong address."""
+    """The error of a wrong password names the password as the reason, and does not contain it."""
     parts = urlsplit(amqp_url)
     url = parts._replace(netloc=f"{parts.username}:hunter2@{parts.hostname}:{parts.port}").geturl()
     broker = AmqpBroker(url, topology=topology, connect_timeout=0.5, reconnect_interval=0.4)
@@ -186,14 +188,14 @@ async def test_publishing_continues_after_a_channel_error(broker: AmqpBroker, am
 
 
 async def test_an_inbox_is_consumed_again_after_a_channel_error(broker: AmqpBroker) -> None:
-    """If the channel of a client is closed, its pending call fails immediately as retryable, and its next call succeeds."""
+    """If the channel of a client is closed, the client's pending call raises Unavailable, and its next call succeeds."""
     async with AsyncExitStack() as stack:
         calls = CallFactory(broker, LoopClock(), stack)
         client, hanging = await calls.client(), HangingHandler()
         server = await calls.server(hanging)
         task = asyncio.ensure_future(client.call(broker.topology.query, b"", timeout=60))
         await asyncio.wait_for(hanging.started.get(), 5)
-        # Only the client itself can cause an error on its channel, so the test does it there.
+        # An error of a channel is caused by an invalid operation on this channel, so the test uses the client's own channel.
         channel = await client._inbox._channel.get_underlay_channel()  # type: ignore[union-attr]
         with pytest.raises(aio_pika.exceptions.ChannelClosed):
             await channel.queue_declare("no-such-queue", passive=True)

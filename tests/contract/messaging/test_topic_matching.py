@@ -1,4 +1,4 @@
-"""Routing keys in memory match as on RabbitMQ."""
+"""The memory broker matches routing keys with patterns as RabbitMQ does."""
 
 import re
 
@@ -15,4 +15,5 @@ def test_a_key_matches_like_a_regular_expression(pattern: list[str], words: list
     """``*`` matches one word and ``#`` any number of words, like a regular expression over words that end in a dot."""
     parts = {"*": r"[^.]+\.", "#": r"([^.]+\.)*"}
     expression = "".join(parts.get(word, re.escape(word) + r"\.") for word in pattern)
-    assert matches(pattern, words) == bool(re.fullmatch(expression, "".join(f"{word}." for word in words)))
+    key = "".join(f"{word}." for word in words)
+    assert matches(pattern, words) == bool(re.fullmatch(expression, key))

@@ -25,7 +25,7 @@ _MAX_DEPTH: Final = 2
 
 
 class RandomPanels:
-    """A source of random frames with field configurations. A value that is repeated among choices is more frequent."""
+    """A source of random frames with field configurations. Some choices contain a value twice, so that it is more frequent."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -47,7 +47,7 @@ class RandomPanels:
         case = self._cases.case()
         self._frames = case["frames"]
         for field in (field for frame in self._frames for field in frame["fields"]):
-            # A server sorts labels. Empty texts in columns of numbers are null in pictures.
+            # Grafana's server sorts labels before its library reads them. Pictures read empty texts in columns of numbers as null.
             if "labels" in field:
                 field["labels"] = dict(sorted(field["labels"].items()))
             field["values"] = ["z" if value == "" else value for value in field["values"]]
@@ -69,9 +69,11 @@ class RandomPanels:
         return {**case, "kind": "items", "reduceOptions": options | self._optional(0.5, limit=self._random.choice((0, 1, 3)))}
 
     def _some_frames(self) -> list[dict[str, Any]]:
+        """Return one to three frames."""
         return [self._frame() for _ in range(self._random.choice((1, 1, 2, 2, 3)))]
 
     def _frame(self) -> dict[str, Any]:
+        """Return a frame with up to four columns and three rows."""
         rows = self._random.choice((0, 1, 2, 3))
         fields = [self._field(rows) for _ in range(self._random.randrange(1, 5))]
         name = self._random.choice(_FRAME_NAMES)
@@ -80,6 +82,7 @@ class RandomPanels:
         return {"refId": self._random.choice("AB"), "fields": fields, **({"name": name} if name else {}), **meta}
 
     def _field(self, rows: int) -> dict[str, Any]:
+        """Return a column of random values with a number of rows."""
         type_ = self._random.choice(("number", "number", "number", *_TYPES))
         # Grafana compares numbers with texts of a column of unknown type in ways that depend on their order.
         content = self._random.choice(("number", "boolean", "words")) if type_ == "other" else type_
@@ -87,7 +90,7 @@ class RandomPanels:
         if self._chance(0.05):
             values = [None] * rows
         field: dict[str, Any] = {"type": type_, "config": self._config_of_source(), "values": values}
-        # Grafana takes columns of unknown type for times if they are named so.
+        # Grafana takes a column of unknown type for times if its name is Time.
         if (name := self._random.choice(_NAMES)) and (type_, name) != ("other", "Time"):
             field["name"] = name
         if self._chance(0.4):

@@ -9,7 +9,7 @@ NOW: Final = 1_741_167_000_000
 _DAY: Final = 86_400_000
 #: The latest time that JavaScript represents, in milliseconds.
 _LAST_DATE: Final = 8_640_000_000_000_000
-#: The first and the last time at which zones are compared, 1970 and 2037. Grafana's table of zones has other rules outside of them.
+#: The years in which zones are compared, from 1970 to 2037, in milliseconds. For other years, Grafana's table of zones has other rules.
 _ZONED_TIMES: Final = (0, 2_145_916_800_000)
 _ZONES: Final = ("America/New_York", "Asia/Kolkata", "Europe/Berlin", "Australia/Lord_Howe", "America/Caracas")
 #: Lengths of time in milliseconds at which the words of a relative time change.
@@ -110,7 +110,7 @@ class RandomValues:
         return self._random.choice(numbers if type_ == "number" else (*numbers, *_TEXTS, True, False))
 
     def mapping(self) -> dict[str, Any]:
-        """Return a value mapping."""
+        """Return a value mapping of a random type."""
         kind = self._random.choice(("value", "range", "regex", "special"))
         keys = ("0", "1", "10", "a", "true", "false", "", "null", "NaN", "1e+21", "0.5")
         choices: dict[str, dict[str, Any]] = {
@@ -128,7 +128,7 @@ class RandomValues:
         return text | ({"color": self._random.choice((*_COLOURS, "transparent"))} if self._chance(0.5) else {})
 
     def thresholds(self) -> dict[str, Any]:
-        """Return thresholds."""
+        """Return up to four thresholds, sorted by their values."""
         values = sorted(self._random.choice((-10, 0, 1, 10, 50, 90, 100)) for _ in range(self._random.randrange(5)))
         steps = [{"value": value, "color": self._random.choice(_COLOURS)} for value in values]
         return {"mode": self._random.choice(("absolute", "percentage")), "steps": steps}

@@ -41,15 +41,15 @@ _TYPES: Final = {
     "boolean": FieldType.BOOL,
     "other": FieldType.JSON,
 }
-#: Transformations after which ranges and colours differ from Grafana's intentionally. There, their columns remember the calculations on
-#: their sources or are shorter than their frame, or their nested tables count in the palette. Here, their empty texts are null.
+#: Transformations after which ranges and colours differ from Grafana's intentionally. In Grafana, their columns remember calculations
+#: on the sources or are shorter than their frame, or nested tables count in the palette. In Dashwright, their empty texts are null.
 _OTHER_RANGES: Final = frozenset({"concatenate", "histogram", "reduce", "groupingToMatrix", "groupToNestedTable"})
 #: The values in the array of a column at the positions of nulls.
 _EMPTY: Final = {FieldType.FLOAT64: math.nan, FieldType.TIME: 0, FieldType.BOOL: False}
 
 
 def results(folder: Path, cases: list[Any]) -> list[Any]:
-    """Return the results of Grafana's library."""
+    """Return the result of Grafana's library for each case. The files of the exchange are in ``folder``."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "customProperties": CUSTOM_PROPERTIES, "cases": cases}))
     grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_FOLDER), _FOLDER / "panel.cjs", str(path)))
@@ -96,12 +96,17 @@ def has_other_ranges(case: Any) -> bool:
 
 
 def has_range(tables: list[list[DisplayColumn]]) -> bool:
-    """Return whether the range of all numbers is that of Grafana: with rows, and without texts and infinite numbers among them."""
+    """Return whether the range of all numbers must be that of Grafana.
+
+    It may differ if a column of numbers has no rows, has infinite numbers, or has texts, too.
+    """
     number_columns = [column for columns in tables for column in columns if column.type == "number"]
     fields = [column.field for column in number_columns]
+    # A transformation declares the type of a column whose cells have several types.
     is_mixed = any(field.declared_type for field in fields)
-    are_finite = not any(np.isinf(column.source.numbers).any() for column in number_columns)
-    return not is_mixed and all(map(len, fields)) and are_finite
+    has_infinity = any(np.isinf(column.source.numbers).any() for column in number_columns)
+    has_rows = all(len(field) > 0 for field in fields)
+    return has_rows and not is_mixed and not has_infinity
 
 
 def are_same_texts(own_text: str, grafana_text: str) -> bool:
@@ -126,9 +131,9 @@ def difference(column: DisplayColumn, grafana_column: Any, *, are_shares_known: 
     # Grafana remembers the range of a column of unknown type from a rule before it guesses the type.
     are_shares_known = are_shares_known and column.field.type is not FieldType.JSON
     values, count = column.values(), len(grafana_column["shown"])
-    # Columns of Grafana may be shorter than their frame.
-    # The additional values must be null or NaN, the only value that differs from itself.
-    if len(values) < count or any(value is not None and value == value for value in values[count:]):
+    # A column of Grafana may be shorter than its frame. Dashwright's additional values must be null or NaN.
+    additional_values = (value for value in values[count:] if value is not None)
+    if len(values) < count or not all(isinstance(value, float) and math.isnan(value) for value in additional_values):
         return f"values of {column.name!r}: {values}, Grafana: {count}"
     for value, expected in zip(values, grafana_column["shown"], strict=False):
         # Browsers read more texts as times than those in ISO 8601, and write the greatest number as infinite.
@@ -167,7 +172,7 @@ def check_columns(cases: list[Any], folder: Path) -> None:
     """Fail if the columns of a case differ, unless Grafana fails."""
     differing, compared = [], 0
     for case, grafana in zip(cases, results(folder, cases), strict=True):
-        # Conditions by value depend on calculations, which columns of such transformations remember in Grafana.
+        # Conditions by value depend on calculations. After some transformations, Grafana's columns remember earlier results of them.
         if "error" in grafana or (has_other_ranges(case) and "byValue" in json.dumps(case["fieldConfig"])):
             continue
         compared += 1
@@ -195,7 +200,7 @@ def item_differences(case: Any, grafana: Any) -> str:
     for item, expected in zip(items, grafana, strict=True):
         display = item.display
         are_shares_known = has_range(columns) and not is_coloured_early(item)
-        is_same = (item.title, [display.prefix, display.text, display.suffix]) == (expected["title"], expected["parts"])
+        is_same = item.title == expected["title"] and [display.prefix, display.text, display.suffix] == expected["parts"]
         if not is_same or (are_shares_known and not are_near_colours(display.colour, expected["color"])):
             return f"{item.title!r} {display} {display.colour}, Grafana: {expected}"
     return ""
@@ -221,7 +226,7 @@ def test_columns_are_named_as_in_grafana(tmp_path: Path) -> None:
 
 
 def test_overrides_apply_as_in_grafana(tmp_path: Path) -> None:
-    """The names, settings, texts and colours of columns agree: by their sources, by defaults and by override rules in their order."""
+    """Columns have the names, settings, texts and colours of Grafana, with random settings of sources, defaults and override rules."""
     source = RandomPanels(2)
     check_columns([source.columns() for _ in range(10_000)], tmp_path)
 
@@ -233,7 +238,7 @@ def test_overrides_apply_to_transformed_columns_as_in_grafana(tmp_path: Path) ->
 
 
 def test_single_values_are_those_of_grafana(tmp_path: Path) -> None:
-    """The titles, texts and colours of single values agree: of calculations and of rows."""
+    """Single values, which are calculations on columns or rows, have the titles, texts and colours of Grafana."""
     source = RandomPanels(4)
     cases = [source.items() for _ in range(5_000)]
     cases_and_results = zip(cases, results(tmp_path, cases), strict=True)

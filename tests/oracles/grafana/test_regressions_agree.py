@@ -19,11 +19,13 @@ _CASES: Final = 300
 
 
 def curve(x: list[float], y: list[float], degree: int | None) -> tuple[list[float], list[float]]:
-    """Return the positions and the values of this project's curve through points: a line, or a polynomial of a degree."""
+    """Return the positions and the values of Dashwright's curve through points: a polynomial of ``degree``, or a line without one."""
     options: dict[str, Any] = {"xFieldName": "x", "yFieldName": "y", "predictionCount": 7}
-    options |= {} if degree is None else {"modelType": "polynomial", "degree": degree}
+    if degree is not None:
+        options |= {"modelType": "polynomial", "degree": degree}
     frame = DataFrame.of([Column("x", CellType.NUMBER, x), Column("y", CellType.NUMBER, y)], "A")
     result = apply_steps([frame], read_steps([{"id": "regression", "options": options}]), Context())
+    # The first frame of the result has the points, and the second one the curve.
     positions, values = (list(column.values) for column in result[1].columns)
     return positions, values
 

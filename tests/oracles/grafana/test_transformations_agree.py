@@ -38,7 +38,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Any, An
 
 
 def transform(case: Any) -> list[Any]:
-    """Return the frames of a case as the script writes them."""
+    """Return the frames of a case after Dashwright's transformations, as the script writes those of Grafana."""
     frames = [
         DataFrame.of(
             [
@@ -102,9 +102,10 @@ def difference(own_frames: list[Any], grafana: list[Any]) -> str:
     no_field: dict[str, Any] = {}
     for own, grafana_frame in zip_longest(own_frames, grafana, fillvalue=no_frame):
         for field, expected in zip_longest(own["fields"], grafana_frame["fields"], fillvalue=no_field):
-            length = len(field.get("values", ()))
-            values = read_cell(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
-            expected = {"labels": None, **expected, "values": values}
+            values = read_cell(expected.get("values", []))
+            missing_count = len(field.get("values", ())) - len(values)
+            # A negative number of missing values adds nothing, so that additional values of Grafana are a difference.
+            expected = {"labels": None, **expected, "values": values + [UNDEFINED] * missing_count}
             for key in ("name", "displayName", "type", "labels", "config", "values"):
                 # Display names of columns without a name are compared in ``test_panels_agree.py``.
                 if key == "displayName" and not field.get("name"):

@@ -31,7 +31,7 @@ _MAX_COLOUR_DIFFERENCE: Final = 2
 
 
 def results(folder: Path, cases: list[Any]) -> list[Any]:
-    """Return the results of Grafana's library."""
+    """Return the result of Grafana's library for each case. The files of the exchange are in ``folder``."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "cases": cases}))
     grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_FOLDER), _FOLDER / "display.cjs", str(path)))
@@ -48,7 +48,7 @@ def read_cell(value: Any) -> Any:
 
 
 def check(cases: list[Any], differing: list[str]) -> None:
-    """Fail with the first differences if a case differs."""
+    """Raise AssertionError with the first ten differences if a case differs."""
     assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])
 
 

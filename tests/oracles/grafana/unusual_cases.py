@@ -12,7 +12,7 @@ class UnusualCases(Cases):
     def frame(self) -> dict[str, Any]:
         """Return a frame, whose columns may lack values, and may have an unknown type or no labels."""
         frame = super().frame()
-        # Of columns with equal names, only those of the last type are kept: Grafana would append texts to numbers of mixed cells.
+        # Columns with equal names must have one type, because Grafana would append texts to numbers if it merged them.
         types = {field["name"]: field["type"] for field in frame["fields"]}
         frame["fields"] = [field for field in frame["fields"] if field["type"] == types[field["name"]]]
         for field in frame["fields"]:
@@ -32,7 +32,7 @@ class UnusualCases(Cases):
         """Return a transformation. One of its options may be missing or wrong."""
         transformation = super().transformation(name)
         options = transformation["options"]
-        # An unknown time zone is an error here.
+        # An unknown time zone is an error in Dashwright only, so it is not generated.
         option_paths = [path for path in paths(options) if path and path[-1] != "timezone"]
         if not option_paths or self.chance(0.5):
             return transformation

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes itself and a gateway, which queries it: all over sockets, except for a broker in memory."""
+"""A real Prometheus that scrapes itself and a gateway, and the gateway, which queries this Prometheus. Only the broker is in memory."""
 
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -31,7 +31,7 @@ class QueriedPrometheus:
     session: aiohttp.ClientSession
     gateway: str
     server: str
-    #: Unix seconds; samples of both jobs are between ``start`` and ``end``.
+    #: The time range of queries in Unix seconds, in which both jobs have samples.
     start: int
     end: int
 
@@ -44,7 +44,7 @@ class QueriedPrometheus:
             return data
 
     async def query_gateway(self, *queries: dict[str, Any], explain: bool = False) -> tuple[int, Any]:
-        """Return status and body of the gateway's response for the same time range."""
+        """Return the status and the body of the gateway's response to queries for the range from ``start`` to ``end``."""
         body = {"from": self.start * 1000, "to": self.end * 1000, "queries": queries}
         path = f"{self.gateway}/api/ds/query" + ("?explain=true" if explain else "")
         async with self.session.post(path, json=body, headers=CREDENTIALS) as response:
@@ -53,7 +53,7 @@ class QueriedPrometheus:
 
 @asynccontextmanager
 async def _reader(database: Database) -> AsyncIterator[str]:
-    """Create a role that may read the weights; yield its name, which is also its password."""
+    """Create the table ``weight`` and a role that may read it. Yield the name of the role, which is also its password."""
     role = f"reader_{token_hex(4)}"
     async with database.connection() as connection:
         await connection.execute(f"create role {role} login password '{role}'")

@@ -1,4 +1,4 @@
-"""For a query of Prometheus, the gateway returns the same numbers as the Prometheus server itself."""
+"""The gateway returns the numbers of a Prometheus for queries to this Prometheus."""
 
 from typing import Any
 
@@ -21,32 +21,33 @@ GATEWAY: Labels = (("job", "gateway"),)
 
 
 def query(ref_id: str, expr: str, **fields: Any) -> dict[str, Any]:
-    """Return a query with a step of one second. The tests use the same step when they query Prometheus itself."""
+    """Return a query with a step of one second. The tests send range queries with the same step to Prometheus."""
     return {"refId": ref_id, "datasource": PROMETHEUS, "expr": expr, "interval": "1s", **fields}
 
 
 def labels(pairs: dict[str, str] | None) -> Labels:
-    """Return the labels of a series as a key."""
+    """Return the labels of a series, none of which exist if ``pairs`` is None, as a key of a dictionary."""
     return tuple(sorted((pairs or {}).items()))
 
 
 def gateway_series(result: Any) -> dict[Labels, list[tuple[int, float]]]:
-    """Return the series of a refId in the gateway's response: epoch milliseconds and values."""
+    """Return the points of each series in the gateway's result for a query: times in milliseconds and values."""
     assert "error" not in result, result
     series = {}
     for frame in result["frames"]:
         times, values = frame["data"]["values"]
-        series[labels(frame["schema"]["fields"][1].get("labels"))] = list(zip(times, values, strict=True))
+        _, value_field = frame["schema"]["fields"]
+        series[labels(value_field.get("labels"))] = list(zip(times, values, strict=True))
     return series
 
 
 def prometheus_series(data: Any) -> dict[Labels, list[tuple[int, float]]]:
-    """Return the series of a response of Prometheus: epoch milliseconds and values."""
+    """Return the points of each series in a response of Prometheus: times in milliseconds and values."""
     series = {}
     for item in data["result"]:
-        # A range query has ``values``, an instant query one ``value``.
-        samples = item["values"] if "values" in item else [item["value"]]
-        series[labels(item["metric"])] = [(round(time * 1000), float(value)) for time, value in samples]
+        # A range query returns ``values``, and an instant query a single ``value``.
+        points = item["values"] if "values" in item else [item["value"]]
+        series[labels(item["metric"])] = [(round(time * 1000), float(value)) for time, value in points]
     return series
 
 
@@ -71,25 +72,23 @@ async def test_a_range_has_the_same_series_and_points(oracle: QueriedPrometheus)
 
 
 async def test_an_instant_query_has_the_same_numbers(oracle: QueriedPrometheus) -> None:
-    """An instant query returns the same numbers, and an error with the server's message."""
+    """An instant query returns the number of Prometheus at the end of the range. The result of an invalid query is Prometheus' error."""
     status, body = await oracle.query_gateway(
         query("A", "scrape_samples_scraped", instant=True), query("B", "scalar(vector(0.1))", instant=True), query("C", "up{", instant=True)
     )
+    # The response has the status of its query C, which is invalid.
     assert status == 400
     results = body["results"]
-    assert gateway_series(results["A"]) == prometheus_series(
-        await oracle.prometheus_data("query", query="scrape_samples_scraped", time=oracle.end)
-    )
+    expected = await oracle.prometheus_data("query", query="scrape_samples_scraped", time=oracle.end)
+    assert gateway_series(results["A"]) == prometheus_series(expected)
+    # A scalar has no labels.
     assert gateway_series(results["B"]) == {(): [(oracle.end * 1000, 0.1)]}
     assert results["C"]["status"] == 400
     assert "bad_data" in results["C"]["error"]
 
 
 async def test_one_request_mixes_sources_and_expressions(oracle: QueriedPrometheus) -> None:
-    """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold in one request compute the expected numbers.
-
-    The numbers come from Prometheus, not from the gateway's cache.
-    """
+    """The queries of one request read three data sources, and its expressions of all types compute with their results."""
     samples = "sum by (job) (scrape_samples_scraped)"
     # A constant 10 with the label of one of the two jobs, so that ``$A + $T`` has only this job.
     pulse = {
@@ -121,13 +120,12 @@ async def test_one_request_mixes_sources_and_expressions(oracle: QueriedPromethe
     assert gateway_series(results["M"]) == {GATEWAY: points}
     assert results["R"]["frames"][0]["data"]["values"] == [[greatest]]
     assert results["H"]["frames"][0]["data"]["values"] == [[float(greatest > 100)]]
-    maximum = {job: max(value for _, value in prometheus_series(data)[(("job", job),)]) for job in WEIGHTS}
-    jobs = sorted(WEIGHTS)
-    assert results["S"]["frames"][0]["data"]["values"] == [jobs, [maximum[job] * WEIGHTS[job] for job in jobs]]
-    # The result of a threshold is 1.0 if its condition holds, else 0.0.
-    threshold_values = {}
-    for frame in results["N"]["frames"]:
-        job = frame["schema"]["fields"][-1]["labels"]["job"]
-        threshold_values[job] = frame["data"]["values"]
-    assert threshold_values == {job: [[float(maximum[job] * WEIGHTS[job] > 100)]] for job in jobs}
+    weighted_maxima = {
+        job: max(value for _, value in prometheus_series(data)[(("job", job),)]) * weight for job, weight in sorted(WEIGHTS.items())
+    }
+    assert results["S"]["frames"][0]["data"]["values"] == [list(weighted_maxima), list(weighted_maxima.values())]
+    # The result of a threshold is 1 for a number that exceeds it, and 0 for any other number.
+    crossings = {frame["schema"]["fields"][-1]["labels"]["job"]: frame["data"]["values"] for frame in results["N"]["frames"]}
+    assert crossings == {job: [[float(weighted > 100)]] for job, weighted in weighted_maxima.items()}
+    # Prometheus was queried for this request.
     assert body["meta"]["explain"]["nodes"]["A"]["cache"] == "miss"

@@ -1,4 +1,4 @@
-"""A complete stack at a real broker."""
+"""Fixtures of a complete stack of services with a real broker, which are those of the acceptance tests."""
 
 from tests.acceptance.conftest import shared_stack, user
 

@@ -21,7 +21,7 @@ def install_packages(source: Path) -> Path:
     folder = cache / f"npm-{digest}"
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        # Renamed at the end, so that an interrupted installation is not taken for a complete one.
+        # The folder has its name only after the installation, so that an interrupted installation is not taken for a complete one.
         with tempfile.TemporaryDirectory(dir=cache) as temporary:
             _install(source, Path(temporary) / "packages").rename(folder)
     return folder

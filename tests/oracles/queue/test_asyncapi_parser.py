@@ -12,15 +12,15 @@ from dashwright.api.repositories.queue_contract.document import document
 pytestmark = pytest.mark.oracles
 
 _FOLDER: Final = Path(__file__).parent
+#: The code of the advice to use AsyncAPI 3.1. The document has version 3.0, which more tools read.
 _NEWER_VERSION: Final = "asyncapi-latest-version"
-"""The advice to use AsyncAPI 3.1, which fewer tools read than 3.0."""
 #: The severity of errors in the parser's reports.
 _ERROR: Final = 0
 
 
 @pytest.fixture(scope="module")
 def packages() -> Path:
-    """The folder with the installed parser."""
+    """Return the folder with the installed parser."""
     return node_packages.install_packages(_FOLDER)
 
 
@@ -32,7 +32,7 @@ def parse(packages: Path, folder: Path, description: Any) -> Any:
 
 
 def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None:
-    """The parser reports nothing but the newer version of AsyncAPI, and finds the replies to each submission."""
+    """The parser advises only to use a newer version of AsyncAPI, and reads each operation with its messages and replies."""
     diagnostics = parse(packages, tmp_path, document(version="1.0.0"))
     assert [report for report in diagnostics["reports"] if report["code"] != _NEWER_VERSION] == []
     assert {
@@ -61,7 +61,7 @@ def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None
 )
 def test_the_parser_finds_faults(packages: Path, tmp_path: Path, path: str, value: Any) -> None:
     """A message of another channel, an unknown member of a binding and an invalid schema are errors."""
-    # A copy, which can be changed.
+    # The test changes a copy.
     description = json.loads(json.dumps(document(version="1.0.0")))
     *parents, name = path.split(".")
     node = description

@@ -29,9 +29,11 @@ async def make_repository(shared_stack: Stack, user: Client, name: str) -> None:
 
 
 async def check_job(user: Client, output: str, repository: str) -> None:
-    """Check that an example has printed a pending job, which succeeds."""
+    """Raise AssertionError unless the output of an example is a pending job, which then succeeds."""
     job: Any = json.loads(output)
-    assert (job["kind"], job["spec"]["repository"], job["status"]) == ("Job", repository, {"state": "pending"})
+    assert job["kind"] == "Job"
+    assert job["spec"]["repository"] == repository
+    assert job["status"] == {"state": "pending"}
     assert (await user.wait_for_job(job))["status"]["state"] == "success"
 
 
@@ -46,11 +48,10 @@ async def test_the_javascript_example_prints_the_pending_job(shared_stack: Stack
 async def test_the_javascript_example_fails_without_the_exchange(shared_stack: Stack) -> None:
     """examples/queue/submit.mjs ends with an error at a broker to which Dashwright is not connected."""
     packages = await asyncio.to_thread(node_packages.install_packages, _EXAMPLES)
-    # The URL without the path has the default virtual host, in which no service has declared the exchange.
+    # The URL without its path leads to the default virtual host, in which no service has declared the exchange.
+    url_without_path, _, _ = shared_stack.amqp_url.rpartition("/")
     with pytest.raises(subprocess.CalledProcessError) as failed:
-        await asyncio.to_thread(
-            node_packages.run, packages, _EXAMPLES / "submit.mjs", shared_stack.amqp_url.rpartition("/")[0], "javascript"
-        )
+        await asyncio.to_thread(node_packages.run, packages, _EXAMPLES / "submit.mjs", url_without_path, "javascript")
     assert "dashwright.jobs" in failed.value.stderr
 
 
@@ -76,6 +77,7 @@ async def test_the_shell_example_prints_the_pending_job(
 
 
 def _output_of(command: Sequence[str | Path]) -> str:
+    """Run a command and return its output. Raises CalledProcessError if it fails."""
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 

@@ -1,4 +1,4 @@
-"""Fixture that gives each test a repository on a git server, a jobs worker and a scheduler that the test runs."""
+"""Fixture of the tests with a git server: a gateway, a jobs worker and a repository."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -62,11 +62,7 @@ async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None
         cover = svg.rectangle(0, 0, svg.text_width(text, 20, code=True), 40, "#ffffff")
         return svg.document([svg.rich_text_element(runs, 0, 30), cover], 200, 40)
 
-    narrow, wide, longer = [
-        await plotter.png(svg_with("i" * 10), 1, deadline_in()),
-        await plotter.png(svg_with("W" * 10), 1, deadline_in()),
-        await plotter.png(svg_with("W" * 11), 1, deadline_in()),
-    ]
+    narrow, wide, longer = [await plotter.png(svg_with(text), 1, deadline_in()) for text in ("i" * 10, "W" * 10, "W" * 11)]
     # The rectangle hides all letters before the X, so that the pictures differ only in the position of the X.
     assert narrow == wide
     assert wide != longer

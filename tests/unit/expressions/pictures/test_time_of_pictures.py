@@ -80,7 +80,6 @@ def test_fiscal_years_begin_in_a_month_of_the_dashboard(month: int, text: str, e
 
 def test_rounded_hours_end_where_clocks_are_set_back() -> None:
     """The hour before the clocks are set back ends at 02:59:59 in summer time, although a second hour from two to three follows it."""
-    time = picture_time(
-        {"timezone": "Europe/Berlin"}, PictureOptions.model_validate({"from": "now/h", "to": "now/h"}), BEFORE_CLOCKS_ARE_SET_BACK
-    )
+    this_hour = PictureOptions.model_validate({"from": "now/h", "to": "now/h"})
+    time = picture_time({"timezone": "Europe/Berlin"}, this_hour, BEFORE_CLOCKS_ARE_SET_BACK)
     assert range_texts(time) == ("2024-10-27T02:00:00+02:00", "2024-10-27T02:59:59+02:00")
