@@ -36,7 +36,7 @@ EVENT_KEYS = r"^([a-z]+|\*)\.([a-z]+|\*)\.([a-z]+|\*)\.default$"
 
 @pytest.fixture
 async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts: VirtualHosts) -> AsyncIterator[AddressOf]:
-    """Load the definitions, without the parts that the parameter names, into a virtual host. Yield a function from an account to its URL."""
+    """Load the definitions, without the parts that a test names, into a virtual host. Yield a function from an account to its URL."""
     # The suffix makes the names of accounts unique, because all virtual hosts of a broker share its accounts.
     suffix, parts = f"_{token_hex(4)}", urlsplit(amqp_url)
     definitions = accounts.definitions(vhost=parts.path[1:], suffix=suffix, namespace="default")

@@ -145,7 +145,7 @@ async def test_a_full_queue_rejects_messages(connect: Callable[[Topology], Broke
     small_topology = replace(topology, queues=tuple(replace(queue, max_length=3) for queue in topology.queues))
     broker = connect(small_topology)
     await broker.start()
-    # A quorum queue accepts a few messages above its limit, so the test publishes more than four.
+    # A quorum queue accepts a few messages above its limit, so the test publishes many more.
     outcomes = [await _outcome(broker.publish(small_topology.jobs, "work.sync", Message(body=b"{}"))) for _ in range(50)]
     assert outcomes[:3] == ["accepted", "accepted", "accepted"]
     assert "full" in outcomes[-1]

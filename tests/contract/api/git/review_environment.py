@@ -21,7 +21,7 @@ from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
-#: The repository at the git host.
+#: The name of the git repository at the host.
 NAME: Final = "team/boards"
 
 
@@ -35,14 +35,14 @@ class ReviewEnvironment:
     worker: JobsWorker
 
     async def create_repository(self, **block: Any) -> None:
-        """Create the repository ``team``. ``block`` has further members of its block ``githost``."""
+        """Create the repository ``team``. ``block`` has further members of ``spec.githost``."""
         spec = {"title": "Team boards", "type": "githost", "workflows": ["branch"], "sync": {"enabled": True, "target": "folder"}}
         spec |= {"githost": {"url": self.host.url(NAME), "branch": "main", **block}}
         status, body = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
         assert status == 201, body
 
     def propose(self, files: Mapping[str, str | None], branch: str = "change", *, base: str = "main") -> int:
-        """Open a pull request with one commit on top of main and return its number."""
+        """Push a commit on top of main to ``branch``, open a pull request from it to ``base``, and return its number."""
         self.push(files, branch)
         return self.host.open_pull(NAME, branch, base=base)
 
@@ -61,15 +61,15 @@ class ReviewEnvironment:
         return str(job["metadata"]["uid"])
 
     async def wait_for_jobs(self, *jobs: str, repository: str = "team") -> list[dict[str, Any]]:
-        """Return the statuses of jobs once all have ended."""
+        """Wait until all jobs have ended, and return their statuses."""
         return [await self._wait_for_job(repository, job) for job in jobs]
 
     async def review(self, number: int) -> dict[str, Any]:
-        """Review a pull request, and return the status of the job once it has ended."""
+        """Review a pull request, wait until the job has ended, and return the status of the job."""
         return (await self.wait_for_jobs(await self.request_review(pr=number)))[0]
 
     async def sync(self) -> dict[str, Any]:
-        """Sync the repository, and return the status of the job once it has ended."""
+        """Sync the repository, wait until the job has ended, and return the status of the job."""
         status, job = await self.api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
         assert status == 202, job
         return (await self.wait_for_jobs(job["metadata"]["uid"]))[0]
@@ -88,11 +88,11 @@ class ReviewEnvironment:
         return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
     async def _wait_for_job(self, repository: str, job: str) -> dict[str, Any]:
-        """Return the status of a job once it has ended."""
+        """Wait until a job has ended, and return its status."""
         changed = asyncio.Event()
+        # The event is set when the subscription begins, so that a job that has already ended is noticed, and by each notification.
         async with asyncio.timeout(60), self.api.database.listen("change", lambda _: changed.set(), changed.set):
             while True:
-                # A subscription begins with a notification, so that a job that has ended before is found.
                 await changed.wait()
                 changed.clear()
                 _, body = await self.api("GET", f"{REPOSITORIES}/{repository}/jobs/{job}")
@@ -104,7 +104,7 @@ class ReviewEnvironment:
 async def open_review_environment(
     start_api: StartApi, database: Database, broker: MemoryBroker, folder: Path, kind: type[GitHost] = GitHost, **settings: Any
 ) -> AsyncIterator[ReviewEnvironment]:
-    """Run the environment, with two dashboards synced from main, while the block runs."""
+    """Yield the running environment, in which two dashboards were synced from main."""
     root = folder / "server"
     root.mkdir()
     api = await start_api()

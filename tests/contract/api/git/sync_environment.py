@@ -27,7 +27,7 @@ DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/das
 MINUTE: Final = 60.0
 SECRET: Final = "of tests only"
 
-# Returns whether no job waits or runs.
+#: Query that returns whether no job waits or runs.
 _AT_REST: Final = "select not exists (select from job where state in ('pending', 'working'))"
 
 
@@ -58,7 +58,7 @@ class SyncEnvironment:
     scheduler: Scheduler | None = None
 
     async def start(self, **settings: Any) -> None:
-        """Start a worker with these settings; stop the previous one."""
+        """Stop the worker, if one runs, and start another one with ``settings``."""
         await self.stop()
         loaded = load(data_dir=self.data, secret_key=SECRET, allowed_hosts="127.0.0.0/8", scheduling=False, **settings)
         loaded.data_dir.mkdir(exist_ok=True)
@@ -77,7 +77,7 @@ class SyncEnvironment:
             await self.worker.stop()
 
     async def create_repository(self, **block: Any) -> None:
-        """Create the repository ``team`` and sync it once. ``block`` has further members of the block ``githost``."""
+        """Create the repository ``team`` and sync it once. ``block`` has further members of ``spec.githost``."""
         sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
         githost = {"url": self.server.url("team.git"), "branch": "main", **block}
         spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost}
@@ -86,7 +86,7 @@ class SyncEnvironment:
         await self.advance(0)
 
     async def advance(self, seconds: float = MINUTE) -> dict[str, Any]:
-        """Advance the clock, run everything that is due, and return the repository's status."""
+        """Advance the clock, run all syncs that are due, and return the repository's status."""
         self.clock.ahead += seconds
         await self.plan_round()
         await wait_until(self.api.database, self.is_at_rest)
@@ -110,10 +110,11 @@ class SyncEnvironment:
 
     async def errors(self) -> list[str]:
         """Return the errors of the newest job."""
-        return list(json.loads(await self.api.sql("select status from job order by created_at desc limit 1")).get("errors") or [])
+        newest_status = json.loads(await self.api.sql("select status from job order by created_at desc limit 1"))
+        return list(newest_status.get("errors") or [])
 
     async def change(self, **block: Any) -> None:
-        """Change members of the block ``githost`` in the repository's spec."""
+        """Change members of ``spec.githost`` of the repository."""
         _, team = await self.api("GET", f"{REPOSITORIES}/team")
         team["spec"]["githost"] |= block
         status, body = await self.api("PUT", f"{REPOSITORIES}/team", team)
@@ -132,7 +133,7 @@ class SyncEnvironment:
 
 
 async def wait_until(database: Database, condition: Callable[[], Awaitable[bool]]) -> None:
-    """Return once ``condition`` returns true. It is called first, and after every notification of a change."""
+    """Wait until ``condition`` returns true. The condition is evaluated immediately and after every change of the database."""
     changed = asyncio.Event()
     async with asyncio.timeout(60), database.listen("change", lambda _: changed.set(), changed.set):
         while not await condition():

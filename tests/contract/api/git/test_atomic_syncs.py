@@ -8,11 +8,14 @@ from tests.contract.api.conftest import Api
 from tests.contract.api.git.sync_environment import DASHBOARDS, SyncEnvironment, dashboard, is_healthy
 from tests.contract.api.watching import watching
 
-#: Every reader needs several batches for so many objects. With more, the readers would delay the syncs on a loaded machine.
+#: Every reader needs several batches for this number of objects. More objects would make the test slow on a loaded machine.
 DASHBOARD_COUNT = 220
+#: Number of additional dashboards that exist in one revision only.
+TEMPORARY_COUNT = 22
 #: Number of synced commits.
 REVISIONS = 3
-PAGE_SIZE = 97  # Not a divisor of the number of dashboards.
+#: Size of pages of lists, the last of which is shorter.
+PAGE_SIZE = 97
 #: Names of the readers in messages.
 READERS = ("a list", "a list in pages", "a watch at a bookmark", "a new watch")
 
@@ -27,28 +30,30 @@ class Observations:
         self._changed = asyncio.Event()
 
     def check(self, reader: str, objects: Iterable[Any]) -> None:
-        """Record the revision of objects. Fails if they belong to several revisions."""
-        titles = {item["spec"]["title"]: item["metadata"]["name"] for item in objects}
-        assert len(titles) <= 1, f"{reader} returned {titles}"
-        self.seen[reader].update(titles)
+        """Record the revision of the objects that a reader has read. Raises AssertionError if they belong to several revisions."""
+        # The title of an object is the number of its revision. The name of an object of each revision helps to find the fault.
+        names_by_revision = {item["spec"]["title"]: item["metadata"]["name"] for item in objects}
+        assert len(names_by_revision) <= 1, f"{reader} returned {names_by_revision}"
+        self.seen[reader].update(names_by_revision)
         self._changed.set()
 
     async def wait_for_revision(self, number: int) -> None:
         """Wait until every reader has seen a revision."""
         async with asyncio.timeout(120):
-            while not all(str(number) in titles for titles in self.seen.values()):
+            while not all(str(number) in revisions for revisions in self.seen.values()):
                 self._changed.clear()
                 await self._changed.wait()
 
 
 def revision(number: int) -> dict[str, str | bytes | None]:
-    """Return the files of a revision. Each title is its number. Some dashboards exist in this revision only."""
+    """Return the files of a revision, whose number is the title of each dashboard. Some dashboards exist in this revision only."""
     files: dict[str, str | bytes | None] = {
         f"d{index % 7}/{index}.json": dashboard(f"n{index}", f"{number}") for index in range(DASHBOARD_COUNT)
     }
-    for index in range(DASHBOARD_COUNT // 10):
+    for index in range(TEMPORARY_COUNT):
         files[f"r{number}/{index}.json"] = dashboard(f"r{number}-{index}", f"{number}")
-        if number:
+        # The commit of a revision deletes the additional dashboards of the previous one.
+        if number > 0:
             files[f"r{number - 1}/{index}.json"] = None
     return files
 
@@ -58,7 +63,7 @@ async def list_in_one_response(observations: Observations) -> None:
     while not observations.is_over:
         status, body = await observations.api("GET", DASHBOARDS)
         assert status == 200
-        assert len(body["items"]) == DASHBOARD_COUNT + DASHBOARD_COUNT // 10
+        assert len(body["items"]) == DASHBOARD_COUNT + TEMPORARY_COUNT
         observations.check("a list", body["items"])
 
 
@@ -72,14 +77,14 @@ async def list_in_pages(observations: Observations) -> None:
             items += page["items"]
             if not (token := page["metadata"].get("continue", "")):
                 break
-        assert len(items) == DASHBOARD_COUNT + DASHBOARD_COUNT // 10
+        assert len(items) == DASHBOARD_COUNT + TEMPORARY_COUNT
         observations.check("a list in pages", items)
 
 
 async def watch_between_bookmarks(observations: Observations) -> None:
-    """List once, then watch from bookmark to bookmark, until the watch has reached a list made after the last sync.
+    """List once, then apply the events of watches, and check the objects at each bookmark.
 
-    Between two bookmarks, changes may arrive one by one.
+    The reader ends when it has reached the version of a list that was made after the last sync. It then must have the listed objects.
     """
     _, body = await observations.api("GET", DASHBOARDS)
     objects = {item["metadata"]["name"]: item for item in body["items"]}
@@ -99,11 +104,12 @@ async def watch_between_bookmarks(observations: Observations) -> None:
                     objects[event["object"]["metadata"]["name"]] = event["object"]
     stored = {item["metadata"]["name"]: item for item in final_list["items"]}
     assert objects.keys() == stored.keys()
-    assert [name for name in stored if objects[name] != stored[name]] == []
+    differing_names = [name for name in stored if objects[name] != stored[name]]
+    assert differing_names == []
 
 
 async def watch_with_initial_events(observations: Observations) -> None:
-    """Start watches with initial events, repeatedly. The initial events of a watch must show one revision, too."""
+    """Start watches with initial events, repeatedly, and check the objects of the initial events, which end with a bookmark."""
     query: dict[str, Any] = {
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",

@@ -12,7 +12,7 @@ DASHBOARD_COUNT = 200
 
 
 async def test_a_delete_does_not_wait_for_a_running_sync(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The delete removes all stored objects immediately, and the write of the running sync is rejected."""
+    """A delete of a repository succeeds while a sync of it is about to write, removes all objects, and the sync then stores nothing."""
     environment.work_tree.commit({f"d{index % 7}/{index}.json": dashboard(f"n{index}", "old") for index in range(DASHBOARD_COUNT)})
     await environment.create_repository()
     assert len(await environment.titles()) > 0
@@ -27,6 +27,7 @@ async def test_a_delete_does_not_wait_for_a_running_sync(environment: SyncEnviro
         await apply(*arguments, **options)
 
     monkeypatch.setattr(DatabaseObjectStore, "apply", wait_and_apply)
+    # The next sync, which is due after a minute, stops before its write.
     environment.clock.ahead += 120
     await environment.plan_round()
     async with asyncio.timeout(30):
@@ -36,6 +37,7 @@ async def test_a_delete_does_not_wait_for_a_running_sync(environment: SyncEnviro
     assert (await environment.api("GET", f"{REPOSITORIES}/team"))[0] == 404
     may_write.set()
     await wait_until(environment.api.database, environment.is_at_rest)
+    # The end of the worker is the end of the sync.
     assert environment.worker is not None
     await environment.worker.stop()
     environment.worker = None

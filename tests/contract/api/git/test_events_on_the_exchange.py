@@ -1,4 +1,4 @@
-"""Events about repositories on the exchange of RabbitMQ, and the bound on the events that wait."""
+"""Events about repositories on the exchange of RabbitMQ, and the limit and metrics of the events that wait to be sent."""
 
 import asyncio
 import json
@@ -21,7 +21,8 @@ from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.jobs_worker.notifications.outcomes import NotificationBacklog, NotificationBound
 
 EXCHANGE = "dashwright.events"
-#: Inserts $4 events, the first a second old and each further one a second older.
+#: Statement that inserts $4 waiting events of receiver $1, subject kind $2 and namespace $3. The first one is a second old, and each
+#: further event a second older.
 INSERT_WAITING_EVENTS = """
     insert into notification (id, receiver, subject_kind, subject, namespace, name, target, host, event, created_at, next_attempt_at)
     select gen_random_uuid(), $1, $2, gen_random_uuid(), $3, 'team', 'chat', 'https://slow.example', '{}',
@@ -32,13 +33,13 @@ INSERT_WAITING_EVENTS = """
 
 @pytest.fixture
 def broker(rabbitmq_broker: AmqpBroker) -> AmqpBroker:
-    """Replace the broker of the gateways."""
+    """Return RabbitMQ as the broker of the gateways, instead of the memory broker."""
     return rabbitmq_broker
 
 
 @pytest.fixture
 async def channel(amqp_url: str, broker: AmqpBroker) -> AsyncIterator[AbstractChannel]:
-    """Open a channel of a receiver, after the exchange was declared."""
+    """Yield a channel of a receiver. The fixture needs ``broker``, because its start declares the exchange."""
     async with await aio_pika.connect(amqp_url) as connection:
         yield await connection.channel()
 
@@ -47,7 +48,7 @@ async def channel(amqp_url: str, broker: AmqpBroker) -> AsyncIterator[AbstractCh
 async def environment(
     start_api: StartApi, broker: AmqpBroker, git_server: GitServer, tmp_path: Path, no_delays: None
 ) -> AsyncIterator[SyncEnvironment]:
-    """Start the environment, with one dashboard in the repository."""
+    """Yield the environment with RabbitMQ and one dashboard in the git repository."""
     environment = SyncEnvironment(
         await start_api(), git_server, git_server.create_repository("team.git"), AheadClock(), broker, tmp_path / "data"
     )
@@ -74,9 +75,9 @@ async def next_message(queue: AbstractQueue) -> AbstractIncomingMessage:
 
 
 async def test_events_are_routed_by_name_and_organization(environment: SyncEnvironment, channel: AbstractChannel) -> None:
-    """A queue receives the events whose type and organization match its key, even those of a repository without receivers.
+    """A queue receives the events whose type and organization match its key, with the documented schema and the id of the event.
 
-    The messages have the documented schema, and their id is that of the event.
+    The repository has no receivers of notifications in its spec.
     """
     all_events_queue = await bound_queue(channel, "repository.#")
     sync_errors_queue = await bound_queue(channel, "repository.sync.error.default")
@@ -101,7 +102,7 @@ async def test_events_are_routed_by_name_and_organization(environment: SyncEnvir
 
 
 async def test_events_without_a_queue_do_not_accumulate(environment: SyncEnvironment) -> None:
-    """If no queue is bound to the exchange, the broker drops the events."""
+    """If no queue is bound to the exchange, events do not wait in the database."""
     await environment.create_repository()
 
     async def is_empty() -> bool:
@@ -112,19 +113,19 @@ async def test_events_without_a_queue_do_not_accumulate(environment: SyncEnviron
 
 
 async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncEnvironment, channel: AbstractChannel) -> None:
-    """The broker confirms an event only if every bound queue has room, so no event is lost while a queue is full."""
+    """An event that a full queue refuses is sent again, until the queue accepts it."""
     queue = await bound_queue(channel, "repository.sync.#", **{"x-max-length": 1, "x-overflow": "reject-publish"})
     await environment.create_repository()
     environment.work_tree.commit({"a.json": dashboard("a", "B")})
     await environment.advance()
     commits: set[str] = set()
-    # The second event may be repeated before its confirmation arrives.
+    # The queue has space for one event, so the second one is refused until the test reads the first. An event may arrive twice.
     while len(commits) < 2:
         commits.add(json.loads((await next_message(queue)).body)["data"]["commit"])
 
 
 async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
-    """The newest 10,000 of 13,000 waiting events remain. Other organizations, and receivers in the specs of batches, lose no event."""
+    """Of the 13,000 events of an organization, the newest 10,000 remain. Other organizations, and webhooks of batches, lose no event."""
     # In one transaction, now() is the same for all events, so that the two types of receivers have as many of the newest ones.
     async with database.transaction() as connection:
         await connection.execute(INSERT_WAITING_EVENTS, "webhook", "repository", "default", 6_500)
@@ -147,7 +148,7 @@ async def test_the_waiting_events_of_an_organization_are_bounded(database: Datab
 
 
 async def test_the_waiting_events_are_measured_by_receiver(database: Database) -> None:
-    """The metrics have the number of waiting events for each type of receiver, and the age of the oldest one, which is 0 if none waits."""
+    """For each type of receiver, a metric has the number of waiting events, and another one the age of the oldest event, or 0."""
 
     async def measure(receiver: str) -> tuple[float | None, float | None]:
         """Return the number of waiting events of a type of receiver, and the age of the oldest one in seconds."""
@@ -166,5 +167,6 @@ async def test_the_waiting_events_are_measured_by_receiver(database: Database) -
         # The oldest event was inserted with an age of 100 s. A slow machine may take some seconds more.
         assert 100 <= oldest < 160
         assert await measure("exchange") == (0, 0)
+        # An event without a time of its next attempt does not wait.
         await connection.execute("update notification set next_attempt_at = null")
         assert await measure("webhook") == (0, 0)

@@ -1,4 +1,4 @@
-"""Every field of repositories, jobs and repository views is filled by some operation, except for the listed ones."""
+"""Every field of repositories, jobs and repository views has a value in some response, except for the fields that this module lists."""
 
 from collections.abc import Iterator
 from types import UnionType
@@ -60,7 +60,7 @@ ALWAYS_EMPTY = {"RepositoryStatus.token", "QuotaStatus.maxRepositories", "Reposi
 
 
 def shapes(annotation: Any) -> Iterator[type[ApiModel]]:
-    """Yield the models that a field's values may have."""
+    """Yield the models in the type of a field, such as the model of the items of a list."""
     if get_origin(annotation) in (Union, UnionType, list, Annotated):
         for part in get_args(annotation):
             yield from shapes(part)
@@ -79,7 +79,7 @@ def fields(shape: type[ApiModel]) -> set[str]:
 
 
 def filled_fields(shape: type[ApiModel], document: Any) -> set[str]:
-    """Return the fields of a document whose value is neither empty nor a default."""
+    """Return the fields of a document, or of a list of documents, whose value is not empty, zero or false."""
     names = set()
     for item in document if isinstance(document, list) else [document]:
         for name, field in shape.model_fields.items():
@@ -112,7 +112,7 @@ async def request(environment: SyncEnvironment, path: str, method: str = "GET", 
 
 
 async def run_job(environment: SyncEnvironment, coverage: FieldCoverage, action: str, **options: Any) -> None:
-    """Run a job with all its options to its end and record its fields."""
+    """Run a job with options to its end, and record the fields of its spec and status."""
     job = await request(environment, f"{REPOSITORIES}/team/jobs", "POST", {"action": action, action: options}, 202)
     await wait_until(environment.api.database, environment.is_at_rest)
     job = await request(environment, f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
@@ -122,7 +122,7 @@ async def run_job(environment: SyncEnvironment, coverage: FieldCoverage, action:
 
 @pytest.fixture
 async def coverage(environment: SyncEnvironment) -> FieldCoverage:
-    """Create, sync, change, export and break repositories, and record the fields of every response."""
+    """Return the fields of the responses to many operations: create, sync, change, roll back, export, and sync from a failing host."""
     coverage = FieldCoverage()
     files = {"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B"), "folder/c.json": dashboard("c", "C")}
     first = environment.work_tree.commit(dict(files))
@@ -171,6 +171,7 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     coverage.add(RepositoryStatus, await environment.status())
     await run_job(environment, coverage, "export", folder="team", history=True, branch="b", prefix="p", identifier=True)
     await run_job(environment, coverage, "pr", ref="r", pr=1, hash="h", url="https://git.example/1")
+    # Fields for errors are filled while the git host refuses requests.
     environment.server.fault = refuse
     await environment.advance(400)
     await record_views(environment, coverage, host_responds=False)
@@ -178,14 +179,14 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
 
 
 async def add_description(environment: SyncEnvironment) -> None:
-    """Give the repository a description and workflows."""
+    """Add a description and workflows to the spec of the repository ``team``."""
     team = await request(environment, f"{REPOSITORIES}/team")
     team["spec"] |= {"description": "of the team", "workflows": ["write", "branch"]}
     await request(environment, f"{REPOSITORIES}/team", "PUT", team)
 
 
 async def refuse(_: web.Request) -> web.StreamResponse:
-    """Refuse a request for the git host."""
+    """Respond to each request at the git host with status 403."""
     return web.Response(status=403)
 
 

@@ -56,7 +56,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 async def environment(
     start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, kind: str
 ) -> AsyncIterator[ReviewEnvironment]:
-    """Start the environment with a webhook at the host."""
+    """Yield the environment with a webhook at the host. The first deliveries, which only test the webhook, are removed."""
     async with open_review_environment(start_api, database, broker, tmp_path, KINDS[kind]) as environment:
         await environment.worker.hooks.refresh()
         await environment.host.wait_for_hooks()
@@ -73,7 +73,10 @@ async def jobs(environment: ReviewEnvironment, action: str) -> list[dict[str, An
 async def deliver(
     environment: ReviewEnvironment, delivery: Delivery, payload: Any = None, headers: Mapping[str, str | None] | None = None
 ) -> Any:
-    """Repeat a delivery, with changes, and return the status and the message of the response."""
+    """Send a delivery again, with another payload or other headers, and return the status and the message of the response.
+
+    A header whose value is None is not sent.
+    """
     body = orjson.dumps(delivery.payload if payload is None else payload)
     sent_headers = {name: value for name, value in {**delivery.headers, **(headers or {})}.items() if value is not None}
     async with environment.api.session.post(f"{REPOSITORIES}/team/webhook", data=BytesIO(body), headers=sent_headers) as response:
@@ -91,22 +94,27 @@ async def open_pull_request(environment: ReviewEnvironment) -> tuple[int, Delive
 
 
 async def test_a_push_delivery_starts_a_sync(environment: ReviewEnvironment) -> None:
-    """A push to the branch is synced; a push to another branch is not."""
+    """A push to the branch of the repository is synced; a push to another branch is ignored."""
     environment.push({"a.json": dashboard("a", "Pushed")}, "main")
     await environment.host.wait_for_hooks()
-    assert [(delivery.status, delivery.response.count("push received")) for delivery in environment.host.deliveries] == [(202, 1)]
+    (delivery,) = environment.host.deliveries
+    assert delivery.status == 202
+    assert "push received" in delivery.response
     newest = max(await jobs(environment, "sync"), key=lambda job: str(job["metadata"]["creationTimestamp"]))
     (status,) = await environment.wait_for_jobs(newest["metadata"]["uid"])
-    assert (status["state"], (await environment.titles())["a"]) == ("success", "Pushed")
+    assert status["state"] == "success"
+    assert (await environment.titles())["a"] == "Pushed"
     environment.push({"a.json": dashboard("a", "Elsewhere")}, "other")
     await environment.host.wait_for_hooks()
-    assert (environment.host.deliveries[-1].status, "ignoring push" in environment.host.deliveries[-1].response) == (200, True)
+    second_delivery = environment.host.deliveries[-1]
+    assert second_delivery.status == 200
+    assert "ignoring push" in second_delivery.response
 
 
 async def test_a_pull_request_is_reviewed_and_reviewed_again(environment: ReviewEnvironment, kind: str) -> None:
-    """The deliveries start a job for each commit. The jobs share one comment; each writes a pending and a final status.
+    """Each commit of a pull request is reviewed by a job. The second job replaces the comment of the first one.
 
-    The pending status links to the pull request, and the final one to the comment.
+    Each job writes a pending status, which links to the pull request, and a final status, which links to the comment.
     """
     number, delivery = await open_pull_request(environment)
     assert delivery.status == 202, delivery
@@ -118,30 +126,39 @@ async def test_a_pull_request_is_reviewed_and_reviewed_again(environment: Review
         "bitbucket-server": "projects/TEAM/repos/boards/pull-requests",
     }.get(kind, f"{NAME}/pull")
     page = f"{environment.host.origin}/{path}/{number}"
-    assert (options["pr"], options["ref"], options.get("url")) == (number, "change", None if kind == "bitbucket-server" else page)
+    assert options["pr"] == number
+    assert options["ref"] == "change"
+    # Deliveries of Bitbucket Server do not contain the address of the page.
+    assert options.get("url") == (None if kind == "bitbucket-server" else page)
     await environment.wait_for_jobs(job["metadata"]["uid"])
     environment.push({"a.json": dashboard("a", "Third")}, "change", after="change")
     await environment.host.wait_for_hooks()
     (second_job,) = [other for other in await jobs(environment, "pr") if other["metadata"]["uid"] != job["metadata"]["uid"]]
     (status,) = await environment.wait_for_jobs(second_job["metadata"]["uid"])
-    assert (status["state"], status["message"]) == ("success", "1 updated")
+    assert status["state"] == "success"
+    assert status["message"] == "1 updated"
+    # The second review has replaced the comment of the first one.
     (text,) = environment.comments(number)
-    assert ("Third" in text, "Other" in text) == (True, False)
+    assert "Third" in text
+    assert "Other" not in text
     pending, success = ("INPROGRESS", "SUCCESSFUL") if kind.startswith("bitbucket") else ("pending", "success")
-    assert [state for state, _ in environment.statuses()] == [pending, success] * 2
+    assert [state for state, _ in environment.statuses()] == [pending, success, pending, success]
     links = [status.get("target_url") or status["url"] for _, status in environment.host.repositories[NAME].statuses]
-    # The third status is the pending one of the second review, and the fourth its final one.
-    assert links[2] == page
-    assert links[3].lower().startswith(page.lower())
-    assert len(links[3]) > len(links[2])
+    _, _, link_of_pending_status, link_of_final_status = links
+    assert link_of_pending_status == page
+    # The address of the comment begins with that of its page.
+    assert link_of_final_status.lower().startswith(page.lower())
+    assert len(link_of_final_status) > len(page)
 
 
 async def test_a_fork_is_reviewed(environment: ReviewEnvironment, kind: str) -> None:
-    """The commits of a fork are read from the repository itself, and on Bitbucket Cloud from the fork while it exists."""
+    """A pull request from a fork is reviewed. Only on Bitbucket Cloud does the review need the fork, whose commits it reads."""
     number = environment.propose({"a.json": dashboard("a", "Forked")}, "fork")
     environment.host.move_to_fork(NAME, number, "stranger/boards")
     status = await environment.review(number)
-    assert (status["state"], status["message"], len(environment.comments(number))) == ("success", "1 updated", 1)
+    assert status["state"] == "success"
+    assert status["message"] == "1 updated"
+    assert len(environment.comments(number)) == 1
     if kind == "bitbucket":
         shutil.rmtree(environment.host.folder("stranger/boards"))
         assert (await environment.review(number))["state"] == "error"
@@ -151,29 +168,36 @@ async def test_a_refused_status_is_a_warning(environment: ReviewEnvironment) -> 
     """A review whose token may not write statuses writes its comment, and ends with a warning."""
 
     async def refuse(request: web.Request) -> web.Response | None:
-        """Refuse requests that set the status of a commit, whose paths differ by the kind of host."""
-        return web.json_response({"message": "no"}, status=403) if {"statuses", "builds"} & {*request.path.split("/")} else None
+        """Refuse requests that set the status of a commit. Their paths contain ``statuses`` or ``builds``, by the kind of host."""
+        is_status_request = not {"statuses", "builds"}.isdisjoint(request.path.split("/"))
+        return web.json_response({"message": "no"}, status=403) if is_status_request else None
 
     environment.host.api_fault = refuse
     number = environment.propose({"a.json": dashboard("a", "Other")})
     status = await environment.review(number)
-    assert (status["state"], status["message"], len(environment.comments(number))) == ("success", "1 updated", 1)
+    assert status["state"] == "success"
+    assert status["message"] == "1 updated"
+    assert len(environment.comments(number)) == 1
     (summary,) = status["summary"]
-    assert (summary["total"], summary["warning"]) == (1, 1)
+    assert summary["total"] == 1
+    assert summary["warning"] == 1
     assert "give the token the right to set commit statuses" in summary["warnings"][0]
 
 
 async def test_a_delivery_without_a_valid_signature_or_token_is_refused(environment: ReviewEnvironment, kind: str) -> None:
     """A delivery is refused if its signature or token is missing, empty, changed, or that of another body."""
     _, delivery = await open_pull_request(environment)
-    header, before = PROOF_HEADERS[kind], len(await jobs(environment, "pr"))
+    header = PROOF_HEADERS[kind]
     proof = delivery.headers[header]
-    for wrong_proof in (None, "", proof[:-1], f"{proof}0", "0" * len(proof), "é" * 9, "x" * 4000, proof.upper()):
-        status, message = await deliver(environment, delivery, headers={header: wrong_proof})
-        assert (status, message) == (401, "missing signature" if wrong_proof is None else "invalid signature"), wrong_proof
+    job_count = len(await jobs(environment, "pr"))
+    assert await deliver(environment, delivery, headers={header: None}) == (401, "missing signature")
+    for wrong_proof in ("", proof[:-1], f"{proof}0", "0" * len(proof), "é" * 9, "x" * 4000, proof.upper()):
+        assert await deliver(environment, delivery, headers={header: wrong_proof}) == (401, "invalid signature"), wrong_proof
+    # GitLab's token does not depend on the body.
     if kind != "gitlab":
-        assert (await deliver(environment, delivery, {**delivery.payload, "more": 1}))[0] == 401
-    assert len(await jobs(environment, "pr")) == before
+        status, _ = await deliver(environment, delivery, {**delivery.payload, "more": 1})
+        assert status == 401
+    assert len(await jobs(environment, "pr")) == job_count
 
 
 async def test_a_delivery_is_accepted_once(environment: ReviewEnvironment) -> None:
@@ -185,9 +209,9 @@ async def test_a_delivery_is_accepted_once(environment: ReviewEnvironment) -> No
 
 @pytest.mark.parametrize("kind", ["gitlab"])
 async def test_a_late_delivery_does_not_restore_an_earlier_commit(environment: ReviewEnvironment) -> None:
-    """Deliveries may arrive in any order: each starts a sync of the newest commit.
+    """A push delivery that arrives after that of a newer commit starts a sync of the newer commit.
 
-    The test uses GitLab, whose token does not sign the body: with a changed body, the delivery counts as a new one.
+    The test changes the body of the first delivery, so that it counts as a new one. GitLab permits this, as its token does not sign it.
     """
     deliveries = []
     for title in ("First", "Second"):
@@ -221,14 +245,14 @@ async def test_a_malformed_delivery_is_refused(environment: ReviewEnvironment) -
     _, delivery = await open_pull_request(environment)
     attributes = {name: value for name, value in delivery.payload["object_attributes"].items() if name != "iid"}
     status, message = await deliver(environment, delivery, {**delivery.payload, "object_attributes": attributes})
-    assert (status, message) == (400, "the Merge Request Hook event has missing or invalid members: object_attributes.iid")
+    assert status == 400
+    assert message == "the Merge Request Hook event has missing or invalid members: object_attributes.iid"
     other_project = {"project": {"path_with_namespace": "some/body"}}
     assert await deliver(environment, delivery, {**delivery.payload, **other_project}) == (400, "repository mismatch")
     no_id = {"Idempotency-Key": None, "X-Gitlab-Event-UUID": None}
     assert await deliver(environment, delivery, headers=no_id) == (400, "the delivery has no valid id; send Idempotency-Key")
-    async with environment.api.session.post(
-        f"{REPOSITORIES}/team/webhook", data=BytesIO(b"x" * (26 << 20)), headers=delivery.headers
-    ) as response:
+    huge_body = b"x" * (26 * 1024 * 1024)
+    async with environment.api.session.post(f"{REPOSITORIES}/team/webhook", data=BytesIO(huge_body), headers=delivery.headers) as response:
         assert response.status == 413
 
 
@@ -243,7 +267,9 @@ async def test_a_changed_hook_is_repaired_and_removed(environment: ReviewEnviron
     await environment.api.sql("update repository_hook set due = now()")
     await environment.worker.hooks.refresh()
     ((repaired_id, repaired),) = hooks.items()
-    assert (repaired_id, (repaired if "url" in repaired else repaired["config"])["url"]) == (hook_id, address)
+    assert repaired_id == hook_id
+    assert (repaired if "url" in repaired else repaired["config"])["url"] == address
+    # The webhook has a new secret.
     assert orjson.dumps(repaired) != before
     await environment.worker.hooks.refresh()
     _, delivery = await open_pull_request(environment)
@@ -254,7 +280,7 @@ async def test_a_changed_hook_is_repaired_and_removed(environment: ReviewEnviron
 
 
 async def test_a_correct_hook_is_not_written_again(environment: ReviewEnvironment) -> None:
-    """A check recognizes an unchanged webhook, although the host lists its events in another way than they were sent."""
+    """A check of an unchanged webhook only reads it, although the host lists the events in another way than they were sent."""
     await environment.api.sql("update repository_hook set due = now()")
     environment.host.calls.clear()
     await environment.worker.hooks.refresh()

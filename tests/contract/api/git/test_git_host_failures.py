@@ -1,4 +1,4 @@
-"""A git host fails in various ways: the stored objects remain, the health says why, and syncs resume once the host works."""
+"""Failures of a git host: stored objects remain, the health of the repository has the reason, and syncs resume when the host works."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -29,7 +29,7 @@ async def hang_up(request: web.Request) -> web.StreamResponse | None:
 
 
 async def break_off_packfile(request: web.Request) -> web.StreamResponse | None:
-    """Respond to the request for refs, and close the connection in the middle of the packfile."""
+    """Close the connection in the middle of the response to a fetch. Other requests have no fault."""
     if not request.path.endswith("git-upload-pack") or b"command=fetch" not in await request.read():
         return None
     response = web.StreamResponse(headers={"Content-Type": "application/x-git-upload-pack-result", "Content-Length": "100000"})
@@ -56,20 +56,21 @@ FAULTS: Sequence[tuple[str, Fault]] = [
 
 
 async def test_a_failing_host_is_reported_until_it_works(environment: SyncEnvironment) -> None:
-    """Each failure of the host is the health message of the repository, and the next sync after it succeeds."""
+    """While the host fails, the health message of the repository names the failure and objects remain. The next sync then succeeds."""
     environment.work_tree.commit({"a.json": dashboard("a", "0")})
     await environment.create_repository()
-    for index, (message, fault) in enumerate(FAULTS):
-        environment.work_tree.commit({"a.json": dashboard("a", f"{index + 1}")})
+    for number, (message, fault) in enumerate(FAULTS, 1):
+        environment.work_tree.commit({"a.json": dashboard("a", f"{number}")})
         environment.server.fault = fault
         for _ in range(2):  # A repeated failure is reported in the same way.
             status = await environment.advance()
             assert not status["health"]["healthy"], message
             assert message in status["health"]["message"][0]
-            assert await environment.titles() == {"a": f"{index}"}
+            assert await environment.titles() == {"a": f"{number - 1}"}
         environment.server.fault = None
+        # After failures, the next sync is due some minutes later.
         assert is_healthy(await environment.advance(5 * MINUTE)), message
-        assert await environment.titles() == {"a": f"{index + 1}"}
+        assert await environment.titles() == {"a": f"{number}"}
 
 
 async def test_a_rate_limit_does_not_change_the_health(environment: SyncEnvironment) -> None:
@@ -86,7 +87,7 @@ async def test_a_rate_limit_does_not_change_the_health(environment: SyncEnvironm
 
 
 async def test_the_first_sync_waits_for_the_host(environment: SyncEnvironment) -> None:
-    """The first sync succeeds once the host responds."""
+    """If the host fails during the first sync, the health names the failure. The next sync succeeds when the host works."""
     environment.work_tree.commit({"a.json": dashboard("a", "A")})
     environment.server.fault = respond_with(502)
     await environment.create_repository()
@@ -116,7 +117,7 @@ async def test_a_silent_host_times_out(environment: SyncEnvironment) -> None:
 
 @asynccontextmanager
 async def without_packfiles(server: GitServer) -> AsyncIterator[None]:
-    """Let the host send no packfiles while the block runs."""
+    """Hold the responses of the host to fetches while the block runs."""
     released = asyncio.Event()
 
     async def wait(request: web.Request) -> web.StreamResponse | None:
@@ -134,40 +135,45 @@ async def without_packfiles(server: GitServer) -> AsyncIterator[None]:
 
 
 async def test_failing_syncs_back_off(environment: SyncEnvironment) -> None:
-    """While the probe succeeds and each sync fails, the pause between syncs grows up to 15 minutes."""
+    """While each sync fails, the pause between syncs doubles up to 15 minutes."""
     environment.work_tree.commit({"a.json": dashboard("a", "A")})
     environment.server.fault = break_off_packfile
     await environment.create_repository()
-    minutes_of_tries = []
+    minutes_of_syncs = []
     for minute in range(30):
         environment.server.requests.clear()
         await environment.advance()
         if environment.server.requests:
-            minutes_of_tries.append(minute)
-    # The pauses double from 2 minutes to the limit of 15 minutes.
-    assert minutes_of_tries == [0, 2, 6, 14, 29]
+            minutes_of_syncs.append(minute)
+    # The pauses are 2, 4, 8 and 15 minutes.
+    assert minutes_of_syncs == [0, 2, 6, 14, 29]
     environment.server.fault = None
     assert is_healthy(await environment.advance(15 * MINUTE))
 
 
 async def test_an_expired_token_is_reported_until_it_works(environment: SyncEnvironment) -> None:
-    """A rejected token is reported until the spec has a valid one or the host accepts the old one."""
+    """A rejected token is reported until the spec has a token that the host accepts, or the host accepts the token of the spec again."""
     environment.server.token = TOKEN
     environment.work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.create_repository(token=TOKEN)
-    for index, valid_token in enumerate(("another", "the same")):
-        environment.work_tree.commit({"a.json": dashboard("a", valid_token)})
-        environment.server.token = f"new-{index}"
+
+    async def check_rejection(title: str) -> None:
+        """Check that a commit with a title is not synced, because the host rejects the token."""
+        environment.work_tree.commit({"a.json": dashboard("a", title)})
         status = await environment.advance()
         assert status["health"]["message"] == ["the git host requires a valid token: it is missing, wrong or expired"]
-        assert valid_token not in (await environment.titles()).values()
-        if valid_token == "another":
-            await environment.change(token=environment.server.token)
-            assert is_healthy(await environment.advance())
-        else:
-            environment.server.token = "new-0"
-            assert is_healthy(await environment.advance())
-        assert await environment.titles() == {"a": valid_token}
+        assert title not in (await environment.titles()).values()
+
+    environment.server.token = "second-token"
+    await check_rejection("new token in the spec")
+    await environment.change(token="second-token")
+    assert is_healthy(await environment.advance())
+    assert await environment.titles() == {"a": "new token in the spec"}
+    environment.server.token = "third-token"
+    await check_rejection("accepted again")
+    environment.server.token = "second-token"
+    assert is_healthy(await environment.advance())
+    assert await environment.titles() == {"a": "accepted again"}
 
 
 async def test_a_deleted_branch_deletes_no_objects(environment: SyncEnvironment) -> None:
@@ -175,18 +181,18 @@ async def test_a_deleted_branch_deletes_no_objects(environment: SyncEnvironment)
     work_tree, bare = environment.work_tree, environment.server.root / "team.git"
     work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.create_repository()
-    for index, message in enumerate(("there are no commits at this address any more", "branch not found: 'main'; there is 'other'")):
+    messages = {False: "there are no commits at this address any more", True: "branch not found: 'main'; there is 'other'"}
+    for has_other_branch, message in messages.items():
         git(bare, "update-ref", "-d", "refs/heads/main")
-        has_other_branch = index == 1
         if has_other_branch:
             work_tree.push(branch="other")
         for _ in range(2):  # A repeated failure is reported in the same way.
             status = await environment.advance()
             assert status["health"]["message"][0].startswith(message)
             assert list(await environment.titles()) == ["a"]
-        work_tree.commit({"a.json": dashboard("a", f"A{index}")})
+        work_tree.commit({"a.json": dashboard("a", message)})
         assert is_healthy(await environment.advance(5 * MINUTE))
-        assert await environment.titles() == {"a": f"A{index}"}
+        assert await environment.titles() == {"a": message}
 
 
 async def test_a_missing_default_branch_is_an_error(environment: SyncEnvironment) -> None:
@@ -222,6 +228,7 @@ async def test_rewritten_history_is_synced(environment: SyncEnvironment) -> None
     git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/main")
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"a": "A", "b": "B"}
+    # Another repository replaces the first one at its address.
     (environment.server.root / "team.git").rename(environment.server.root / "old.git")
     (environment.server.root / "team.git.work").rename(environment.server.root / "old.work")
     environment.server.create_repository("team.git").commit({"c.json": dashboard("c", "C"), "b.json": dashboard("b", "B3")})
