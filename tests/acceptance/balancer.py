@@ -1,4 +1,4 @@
-"""A load balancer, as deploy/haproxy/haproxy.cfg configures one: it spreads TCP connections over the gateways that are ready."""
+"""A load balancer of TCP connections over the gateways that are ready, like that of deploy/haproxy/haproxy.cfg."""
 
 import asyncio
 from contextlib import suppress
@@ -71,7 +71,7 @@ class Balancer:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy what is read until the end, and then close the writer."""
+    """Write all bytes of the reader to the writer, and then close the writer."""
     with suppress(ConnectionError):
         while chunk := await reader.read(_CHUNK_BYTES):
             writer.write(chunk)

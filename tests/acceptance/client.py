@@ -1,4 +1,4 @@
-"""A thin client of the HTTP API."""
+"""A client of the HTTP API."""
 
 import asyncio
 from types import TracebackType
@@ -34,20 +34,20 @@ class Client:
         await self._session.close()
 
     async def call(self, method: str, path: str, *, status: int = 200, **options: Any) -> Any:
-        """Return the decoded body of a response, which must have the given status."""
+        """Send a request and return the decoded JSON of the response. Raises AssertionError for another status."""
         async with self._session.request(method, path, **options) as response:
             body = await response.text()
             assert response.status == status, f"{method} {path}: {response.status} {body[:2000]}"
             return await response.json() if body else None
 
     async def response(self, method: str, path: str, **options: Any) -> tuple[int, Any, dict[str, str]]:
-        """Return the status, the decoded body (text unless it is JSON) and the headers of a response."""
+        """Return the status, the body and the headers of a response. The body is decoded JSON, or text of any other type."""
         async with self._session.request(method, path, **options) as response:
-            decoded = await (response.json() if response.content_type == "application/json" else response.text())
-            return response.status, decoded, dict(response.headers)
+            body = await (response.json() if response.content_type == "application/json" else response.text())
+            return response.status, body, dict(response.headers)
 
     async def create_repository(self, name: str, path: str, **sync: object) -> Any:
-        """Create a local repository that syncs into a folder, and return it."""
+        """Create a local repository that syncs into a folder, and return it. ``sync`` has further members of ``spec.sync``."""
         spec = {
             "title": name.title(),
             "workflows": [],
@@ -62,7 +62,7 @@ class Client:
         return await self.call("POST", f"{PROVISIONING}/repositories/{repository}/sync", status=202)
 
     async def wait_for_job(self, job: Any, *, seconds: float = 60) -> Any:
-        """Return the job once it has ended."""
+        """Wait until a job has ended, and return it."""
         name = job["metadata"]["name"]
         async with asyncio.timeout(seconds):
             while True:
@@ -85,6 +85,6 @@ class Client:
 
 
 def counts(status: Any, resource: str) -> dict[str, int]:
-    """Return the counters of one resource in a job's summary, without zeros."""
+    """Return the counters of a resource, such as ``dashboards``, in the summary of a job, without zeros."""
     (entry,) = [entry for entry in status["summary"] if entry["resource"] == resource]
     return {key: value for key, value in entry.items() if isinstance(value, int) and value}

@@ -19,10 +19,11 @@ MakeStack = Callable[..., Stack]
 
 @pytest.fixture
 async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[MakeStack]:
-    """Return a function that creates stacks with the given settings. After the test, the stacks are stopped and their logs checked."""
+    """Yield a function that creates stacks with settings. After the test, the stacks are stopped and their logs checked."""
     stacks: list[Stack] = []
 
     def make(*, database: str = database_url, broker: str = amqp_url, programs: Path = PROGRAMS, **settings: str) -> Stack:
+        """Create a stack whose processes are not started."""
         stacks.append(Stack(database, broker, tmp_path, programs, **settings))
         return stacks[-1]
 
@@ -41,28 +42,28 @@ async def stack(make_stack: MakeStack) -> Stack:
 
 @pytest.fixture
 async def client(stack: Stack) -> AsyncIterator[Client]:
-    """Return a client of the running gateway, authenticated as the first user."""
+    """Yield a client of the running gateway, authenticated as the first user."""
     async with Client(stack.address) as opened:
         yield opened
 
 
 @pytest.fixture
 async def records(database_url: str) -> AsyncIterator[Records]:
-    """Return the rows of the stack's database."""
+    """Yield the rows of the stack's database."""
     async with open_records(database_url) as opened:
         yield opened
 
 
 @pytest.fixture
 async def database_proxy(database_url: str) -> AsyncIterator[TcpProxy]:
-    """Start a proxy of the database, by which a test can interrupt the connections of services."""
+    """Yield a proxy of the database, by which a test can interrupt the connections of services."""
     async with TcpProxy(database_url) as proxy:
         yield proxy
 
 
 @pytest.fixture
 async def broker_proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
-    """Start a proxy of the broker, by which a test can interrupt the connections of services."""
+    """Yield a proxy of the broker, by which a test can interrupt the connections of services."""
     async with TcpProxy(amqp_url) as proxy:
         yield proxy
 
@@ -71,7 +72,7 @@ async def broker_proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
 async def shared_stack(
     postgres_dsn: str, _template: str, _virtual_hosts: VirtualHosts, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stack]:
-    """Start one stack for all tests of a module, which use their own repositories and names and run on one event loop."""
+    """Yield one stack for all tests of a module, which use separate repositories and names and run on one event loop."""
     async with AsyncExitStack() as exit_stack:
         database_url = await exit_stack.enter_async_context(databases.temporary_database(postgres_dsn, _template))
         amqp_url = await _virtual_hosts.make()
@@ -84,6 +85,6 @@ async def shared_stack(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def user(shared_stack: Stack) -> AsyncIterator[Client]:
-    """Return a client of the shared stack, authenticated as its first user."""
+    """Yield a client of the shared stack, authenticated as its first user."""
     async with Client(shared_stack.address) as opened:
         yield opened

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-#: Number of dashboards by directory: 21 dashboards in 8 folders.
+#: Number of dashboards by directory: 21 dashboards in 8 folders, which include ``platform/kubernetes`` and ``shop``.
 LAYOUT = {
     "platform/kubernetes/views": 4,
     "platform/kubernetes/system": 3,
@@ -16,7 +16,7 @@ LAYOUT = {
 
 
 def classic(uid: str, title: str) -> dict[str, Any]:
-    """Return a classic dashboard."""
+    """Return a classic dashboard with one panel."""
     target = {"refId": "A", "expr": f"rate({uid}_total[5m])"}
     panel = {"id": 1, "type": "timeseries", "title": "Rate", "gridPos": {"x": 0, "y": 0, "w": 24, "h": 8}, "targets": [target]}
     return {"uid": uid, "title": title, "schemaVersion": 41, "tags": ["test"], "panels": [panel]}

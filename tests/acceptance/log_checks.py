@@ -9,7 +9,7 @@ from tests.acceptance.processes import Service, Stack
 
 PASSWORD = "admin"
 #: Credentials of the first user as an Authorization header has them, in Base64.
-_HEADER = aiohttp.encode_basic_auth("admin", PASSWORD).partition(" ")[2]
+_, _, _HEADER = aiohttp.encode_basic_auth("admin", PASSWORD).partition(" ")
 _LEVELS = {"debug", "info", "warning", "error", "critical"}
 
 
@@ -31,12 +31,12 @@ def check_lines(service: Service, secrets: Iterable[str] = (_HEADER,)) -> None:
 
 
 def unexpected_failures(service: Service) -> list[str]:
-    """Return the lines of a process that report an unexpected failure."""
+    """Return the log lines of a process that have a traceback."""
     return [line for line, event in zip(service.lines, service.events, strict=True) if "exception" in event]
 
 
 def _check_line(service: Service, line: str, event: dict[str, object]) -> None:
-    """Check that a line is a JSON object with the fields of every line, and reports no unexpected failure."""
+    """Raise AssertionError unless a line is a JSON object with the fields of every line and without a traceback."""
     assert event.get("event") != "text", f"{service.name} wrote a line that is not JSON: {line}"
     assert isinstance(event.get("event"), str), line
     assert event.get("level") in _LEVELS, line

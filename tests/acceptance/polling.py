@@ -7,7 +7,7 @@ _POLL_SECONDS = 0.02
 
 
 async def wait_until(condition: Callable[[], Awaitable[object]], *, seconds: float = 30) -> None:
-    """Wait until ``condition`` returns a true value; raise AssertionError after ``seconds``."""
+    """Wait until ``condition`` returns a true value. Raises AssertionError after ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
             while not await condition():  # noqa: ASYNC110 (no event announces the state of another process)

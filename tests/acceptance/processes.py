@@ -1,4 +1,4 @@
-"""Service processes of tests and benchmarks: started, observed through their logs, stopped or killed."""
+"""Service processes of tests and benchmarks, which are observed through their logs."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ Event = dict[str, Any]
 PROGRAMS: Final = Path(sys.executable).parent
 
 #: Time in which a process must start, log an expected event, or end.
-_START_SECONDS = 60.0
+_MAX_SECONDS = 60.0
 #: Limit of the bytes of one line of the log. Lines with a traceback are long.
 _LONGEST_LINE = 4 * 1024 * 1024
 
@@ -69,8 +69,8 @@ class Service:
         self._output_reader = asyncio.create_task(self._read_output())
         return self
 
-    async def event(self, name: str, *, after: int = 0, seconds: float = _START_SECONDS, **fields: object) -> Event:
-        """Wait for a log event with this name and these fields, at or after the position ``after`` in ``events``, and return it."""
+    async def event(self, name: str, *, after: int = 0, seconds: float = _MAX_SECONDS, **fields: object) -> Event:
+        """Wait for a log event with a name and fields, at or after the position ``after`` in ``events``, and return it."""
         try:
             async with asyncio.timeout(seconds), self._log_change:
                 while True:
@@ -83,7 +83,7 @@ class Service:
             raise AssertionError(f"{self.name} did not log {name} {fields} within {seconds:g} s; last: {self.events[-5:]}") from error
 
     def logged_events(self, name: str, *, after: int = 0, **fields: object) -> list[Event]:
-        """Return the events with this name and these fields that were logged so far."""
+        """Return the events with a name and fields that were logged so far, from the position ``after`` in ``events``."""
         return [
             event
             for event in self.events[after:]
@@ -103,7 +103,7 @@ class Service:
 
     @property
     def is_running(self) -> bool:
-        """True if the process was started and has not ended."""
+        """Whether the process was started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
     async def stop(self) -> int:
@@ -124,7 +124,7 @@ class Service:
         assert self._process is not None
         self._process.send_signal(signal_number)
 
-    async def wait(self, *, seconds: float = _START_SECONDS) -> int:
+    async def wait(self, *, seconds: float = _MAX_SECONDS) -> int:
         """Wait for the process to end and return its exit status. Kills it and raises AssertionError after ``seconds``."""
         assert self._process is not None
         try:
@@ -214,7 +214,7 @@ class Stack:
         return await self._service(name, **settings).start()
 
     async def add_jobs_worker(self, **settings: str) -> Service:
-        """Start another jobs worker; ``jobs_worker`` refers to it from then on."""
+        """Start another jobs worker, which becomes ``jobs_worker``."""
         self.jobs_worker = await self._service("dashwright-jobs-worker", **settings).start()
         return self.jobs_worker
 
@@ -227,7 +227,7 @@ class Stack:
         await asyncio.gather(*(service.stop() for service in self.services if service.is_running))
 
     async def _start(self, services: Sequence[Service]) -> Self:
-        """Start services concurrently, and note the address of the first gateway."""
+        """Start services concurrently, and set ``address`` to that of the first gateway."""
         await asyncio.gather(*(service.start() for service in services))
         self.address = self.gateway.address
         return self

@@ -1,4 +1,4 @@
-"""A client of the job queue: it publishes submissions and reads the replies, by what docs/reference/queue.md describes only."""
+"""A client of the job queue, which publishes submissions and reads the replies as docs/reference/queue.md describes."""
 
 import asyncio
 import json
@@ -37,13 +37,13 @@ class Submitter:
     async def submit(
         self, body: object, *, namespace: str = "default", message_id: str | None = None, seconds: float = 30, **headers: str
     ) -> Any:
-        """Publish a submission (bytes unchanged, anything else as JSON) and return the decoded reply to its correlation id."""
+        """Publish a submission, and return the decoded reply to it. A body that is not bytes is sent as JSON."""
         correlation_id = uuid.uuid4().hex
         await self.publish(body, namespace=namespace, message_id=message_id, correlation_id=correlation_id, reply=True, **headers)
         return await self.response_to(correlation_id, seconds=seconds)
 
     async def response_to(self, correlation_id: str, *, seconds: float = 30) -> Any:
-        """Return the decoded reply with this correlation id."""
+        """Wait for the reply with a correlation id, and return its decoded body."""
         async with asyncio.timeout(seconds):
             return json.loads((await self._reply_to(correlation_id)).body)
 
@@ -73,12 +73,12 @@ class Submitter:
         self._reply_to(message.correlation_id or "").set_result(message)
 
     def _reply_to(self, correlation_id: str) -> asyncio.Future[AbstractIncomingMessage]:
-        """Return the future of the reply with this correlation id."""
+        """Return the future of the reply with a correlation id. The future is created by the first caller."""
         return self._replies_by_id.setdefault(correlation_id, asyncio.get_running_loop().create_future())
 
 
 async def wait_for_letter(gateway: Service, client: Client, reason: str) -> Any:
-    """Return the first dead letter whose reason contains ``reason``, once ``gateway`` has stored it."""
+    """Wait until ``gateway`` has stored a dead letter whose reason contains ``reason``, and return the letter."""
     position = 0
     while True:
         event = await gateway.event("dead_letter_stored", after=position)

@@ -1,4 +1,4 @@
-"""Rows of the database, read directly: the API shows them only through the code under test."""
+"""Rows of the database, which tests read directly, because responses of the API depend on the code under test."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -19,11 +19,11 @@ class Records:
         return count
 
     async def additions(self) -> Counter[str]:
-        """Return the number of ADDED changes by dashboard."""
+        """Return the number of changes of the type ADDED by name of the dashboard."""
         return await self._count_rows("select name from change where resource = 'dashboards' and type = 'ADDED'")
 
     async def generations(self) -> Counter[str]:
-        """Return the number of history entries by existing dashboard."""
+        """Return the number of history entries by name of each existing dashboard."""
         return await self._count_rows("select r.name from resource_history h join resource r using (uid) where r.resource = 'dashboards'")
 
     async def jobs(self) -> list[asyncpg.Record]:
@@ -38,7 +38,7 @@ class Records:
         )
 
     async def all_jobs_ended(self) -> bool:
-        """Return True if no job is pending or working."""
+        """Return whether no job is pending or working."""
         return not await self._connection.fetchval("select exists (select from job where state in ('pending', 'working'))")
 
     async def clone_pending_job(self, times: int) -> None:
@@ -53,7 +53,7 @@ class Records:
 
     @asynccontextmanager
     async def blocked_syncs(self) -> AsyncIterator[None]:
-        """Block syncs before they write objects, while the block runs and for at most the services' lock timeout of 5 s."""
+        """Block syncs before they write objects while the block runs, which must end before the lock timeout of services, 5 s."""
         async with self._connection.transaction():
             # Only a sync's write of objects adds history, so the lock stops nothing else that a job does.
             await self._connection.execute("lock table resource_history in share mode")

@@ -1,4 +1,4 @@
-"""Bad HTTP requests get an error that says what is wrong, in the shape of the API that was called."""
+"""Invalid HTTP requests get an error that says what is wrong: a Status from the resource API, a message from the classic API."""
 
 import asyncio
 import gzip
@@ -28,13 +28,9 @@ def repository(name: str, path: str, *, target: str = "folder", enabled: bool = 
 
 
 def check_status(response_body: Any, code: int) -> None:
-    """Check that the body of a response is a Status with this code and a message of reasonable length."""
-    assert (response_body["kind"], response_body["apiVersion"], response_body["status"], response_body["code"]) == (
-        "Status",
-        "v1",
-        "Failure",
-        code,
-    ), response_body
+    """Raise AssertionError unless the body of a response is a Status with a code and a message of reasonable length."""
+    expected = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+    assert {name: response_body.get(name) for name in expected} == expected, response_body
     assert 0 < len(response_body["message"]) < 10_000
 
 
@@ -81,7 +77,7 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
 
 
 async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> None:
-    """The classic API responds to every error with ``{"message": …}``."""
+    """The classic API refuses a query that is too large or malformed with a message, and not with a Status."""
     for body, status in ((b"x" * 17 * MEBIBYTE, 413), (b"{", 400), (b"null", 400), (b"[]", 400), (b"[" * 100_000, 400), (b"{}", 400)):
         actual_status, response, _ = await user.response("POST", "/api/ds/query", data=io.BytesIO(body))
         assert actual_status == status, response
@@ -118,7 +114,7 @@ async def test_an_unknown_address_is_not_found(user: Client, path: str, code: in
 
 @pytest.mark.parametrize("query", ["limit=-1", "limit=x", "limit=1.5", "continue=!", "continue=e30"])
 async def test_an_invalid_list_parameter_is_refused(user: Client, query: str) -> None:
-    """A list parameter that cannot be applied is a 400 instead of being ignored."""
+    """A list request with an invalid parameter gets 400."""
     status, response, _ = await user.response("GET", f"{DASHBOARDS}?{query}")
     assert status == 400, response
     check_status(response, 400)
@@ -127,24 +123,26 @@ async def test_an_invalid_list_parameter_is_refused(user: Client, query: str) ->
 async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared_stack: Stack, user: Client) -> None:
     """An unknown parameter is ignored, a trailing slash is accepted without a redirect, and HEAD returns the headers of GET.
 
-    Another method than those of an address is 405, with the header Allow.
+    A request with a method that its address does not support gets 405 and the header Allow.
     """
     expected_list = await user.call("GET", REPOSITORIES)
     for path in (f"{REPOSITORIES}/", f"{REPOSITORIES}?pretty=true&x=1", f"{REPOSITORIES}/?timeout=32s"):
         assert (await user.call("GET", path))["items"] == expected_list["items"]
     assert (await user.call("GET", "/api/health/"))["database"] == "ok"
     async with user.request("HEAD", REPOSITORIES, allow_redirects=False) as response:
-        assert (response.status, await response.read()) == (200, b"")
+        assert response.status == 200
+        assert await response.read() == b""
         assert response.content_type == "application/json"
     for method, path in (("PUT", DASHBOARDS), ("TRACE", REPOSITORIES), ("GET", f"{REPOSITORIES}/any/sync")):
         status, response_body, headers = await user.response(method, path)
+        assert status == 405
         check_status(response_body, 405)
-        assert (status, bool(headers["Allow"])) == (405, True)
+        assert headers["Allow"]
 
 
 @pytest.mark.parametrize("name", ["Upper", "-dash", "a" * 64, "ü", "with space", "a/b", "..", "new", "sql", "x\u0000y"])
 async def test_a_repository_with_an_invalid_name_is_refused(user: Client, name: str) -> None:
-    """Names of repositories follow Kubernetes' rules, and some are reserved."""
+    """A repository whose name violates the rules of Kubernetes, or is reserved such as ``new`` and ``sql``, is refused."""
     status, response, _ = await user.response("POST", REPOSITORIES, json=repository(name, "odd"))
     assert status in (400, 422), response
     check_status(response, status)
@@ -152,15 +150,15 @@ async def test_a_repository_with_an_invalid_name_is_refused(user: Client, name: 
 
 @pytest.mark.parametrize("path", ["/etc", "..", "../..", "a/../../..", "./a", "", "a/./b", "/"])
 async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path: str) -> None:
-    """A repository whose path itself is outside the permitted folders is not created."""
-    status, response, _ = await user.response("POST", REPOSITORIES, json=repository("outside", path))
+    """A repository whose path is outside of the permitted folders, or is not normalized, is refused."""
+    _, response, _ = await user.response("POST", REPOSITORIES, json=repository("outside", path))
     check_status(response, 422)
-    assert [cause["field"] for cause in response["details"]["causes"]] == ["spec.local.path"], (status, response)
+    assert [cause["field"] for cause in response["details"]["causes"]] == ["spec.local.path"], response
 
 
 @pytest.fixture
-def secret(shared_stack: Stack, tmp_path: Path) -> Iterator[Path]:
-    """Create a dashboard outside the permitted folders, and links to it inside them."""
+def secret(shared_stack: Stack, tmp_path: Path) -> Iterator[None]:
+    """Create a dashboard outside of the permitted folders, and links to it and to its folder inside of them."""
     dashboard_files.write(tmp_path / "secret.json", dashboard_files.classic("secret", "Secret"))
     linked = shared_stack.repositories / "linked"
     linked.symlink_to(tmp_path, target_is_directory=True)
@@ -170,33 +168,35 @@ def secret(shared_stack: Stack, tmp_path: Path) -> Iterator[Path]:
     (permitted_folder / "leak").symlink_to(tmp_path, target_is_directory=True)
     os.mkfifo(permitted_folder / "pipe.json")
     dashboard_files.write(permitted_folder / "good.json", dashboard_files.classic("good", "Good"))
-    yield tmp_path
+    yield
     linked.unlink()
 
 
 @pytest.mark.usefixtures("secret")
 async def test_links_out_of_the_permitted_folders_are_not_followed(user: Client) -> None:
-    """A folder that is a link makes the repository unhealthy (424); each linked file or pipe inside a folder is an error of its own."""
+    """A sync of a repository whose path leads through a link is refused with 424. A linked file and a pipe are errors of a sync."""
     for name, path in (("linked", "linked"), ("through", "inside/leak")):
         await user.call("POST", REPOSITORIES, status=201, json=repository(name, path))
         status, response, _ = await user.response("POST", f"{REPOSITORIES}/{name}/sync")
-        check_status(response, 424)
         assert status == 424
+        check_status(response, 424)
         assert "permitted folder" in response["message"]
         health = (await user.call("GET", f"{REPOSITORIES}/{name}"))["status"]["health"]
-        assert (health["healthy"], len(health["message"])) == (False, 1)
+        assert not health["healthy"]
+        assert len(health["message"]) == 1
         await user.call("DELETE", f"{REPOSITORIES}/{name}")
     await user.create_repository("inside", "inside")
     status = await user.sync_and_wait("inside")
     # The three files are good.json, leak.json and pipe.json. Nothing in the linked folder ``leak`` is read.
-    assert (status["state"], counts(status, "dashboards")) == ("error", {"total": 3, "create": 1, "write": 1, "error": 2})
+    assert status["state"] == "error"
+    assert counts(status, "dashboards") == {"total": 3, "create": 1, "write": 1, "error": 2}
     for name in ("leak.json", "pipe.json"):
-        assert [error for error in status["errors"] if f"file: {name}," in error and "not followed or opened" in error], name
+        assert any(f"file: {name}," in error and "not followed or opened" in error for error in status["errors"]), name
     assert "secret" not in await user.dashboards()
 
 
 async def test_an_impossible_sync_is_refused_immediately(user: Client) -> None:
-    """A disabled sync is a 422, a missing folder a 424 with the reason, and an unknown repository a 404."""
+    """A sync is refused with 422 if syncs are disabled, with 424 if the folder is missing, and with 404 if the repository is unknown."""
     await user.call("POST", REPOSITORIES, status=201, json=repository("disabled", "disabled", enabled=False))
     _, response, _ = await user.response("POST", f"{REPOSITORIES}/disabled/sync")
     check_status(response, 422)
@@ -210,7 +210,7 @@ async def test_an_impossible_sync_is_refused_immediately(user: Client) -> None:
 
 
 async def test_one_repository_owns_the_instance(user: Client) -> None:
-    """One of twelve concurrent requests creates the repository that owns the instance; the others are refused with its name."""
+    """Only one of twelve concurrent requests creates a repository with the target ``instance``. The others get 422 with its name."""
     repositories = [repository(f"instance-{index}", "instance", target="instance") for index in range(12)]
     responses = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in repositories))
     (winner,) = [body["metadata"]["name"] for status, body, _ in responses if status == 201]
@@ -228,7 +228,7 @@ async def test_one_of_concurrent_creations_of_a_name_succeeds(user: Client) -> N
 
 
 async def test_concurrent_requests_for_a_sync_share_jobs(shared_stack: Stack, user: Client) -> None:
-    """Forty concurrent requests for the same sync are accepted, share fewer jobs, and all of these succeed."""
+    """Forty concurrent requests for syncs of a repository are accepted and get fewer than forty jobs, all of which succeed."""
     dashboard_files.make_team(shared_stack.repositories / "popular")
     await user.create_repository("popular", "popular")
     jobs = await asyncio.gather(*(user.sync("popular") for _ in range(40)))
@@ -239,12 +239,12 @@ async def test_concurrent_requests_for_a_sync_share_jobs(shared_stack: Stack, us
 
 
 async def test_a_request_without_valid_credentials_is_refused(shared_stack: Stack) -> None:
-    """Missing, wrong and unreadable credentials get a 401 that says how to authenticate, in the shape of the API."""
+    """Missing, wrong and unreadable credentials get 401, with a Status from the resource API and a message from the classic API."""
     async with Client(shared_stack.address, authorization=None) as anonymous:
-        for path, field in ((DASHBOARDS, "kind"), ("/api/ds/query", "message")):
-            method = "POST" if path.startswith("/api/") else "GET"
+        for method, path, field in (("GET", DASHBOARDS, "kind"), ("POST", "/api/ds/query", "message")):
             # ``YTpi`` is ``a:b`` in Base64, and no user has this login.
             for header in ({}, {"Authorization": "Basic !"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer x"}):
                 status, response, headers = await anonymous.response(method, path, headers=header)
-                assert (status, field in response) == (401, True), response
+                assert status == 401, response
+                assert field in response
                 assert headers["WWW-Authenticate"].startswith("Basic")

@@ -18,16 +18,16 @@ from tests.servers import rabbitmq
 
 AsyncAction = Callable[[], Awaitable[None]]
 
-#: The gateway waits 3 s for a worker to check the repository, then records the submission without a check.
+#: Limit of a response in seconds. The gateway waits 3 s for a worker to check the repository, and then records a submission without it.
 MAX_RESPONSE_SECONDS = 4.5
-#: A query waits for the broker until its deadline, since the broker may return before it.
+#: The setting of the deadline of queries, until which a query waits for the broker.
 QUERY_SECONDS = "2"
 
 
 async def check_broker_outage(
     stack: Stack, records: Records, broker_url: str, stop_broker: AsyncAction, restore_broker: AsyncAction
 ) -> None:
-    """Check what services do while the broker fails, by ``stop_broker``, and after it returns."""
+    """Check that services accept jobs and refuse queries after ``stop_broker``, and do all work again after ``restore_broker``."""
     async with Client(stack.address) as client:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
@@ -70,12 +70,12 @@ async def check_degraded(client: Client) -> None:
 
 
 async def has_status(client: Client, path: str, status: int) -> bool:
-    """Return True if a GET request for the path has this status."""
+    """Return whether a GET request for a path gets a status."""
     return (await client.response("GET", path))[0] == status
 
 
 async def _query_succeeds(client: Client) -> bool:
-    """Return True if a query succeeds. A failure must be the broker's outage."""
+    """Return whether a query succeeds. Raises AssertionError for a failure that is not caused by the broker's outage."""
     status, body, _ = await client.response("POST", "/api/ds/query", json=QUERY)
     assert status in (200, 503, 504), body
     return status == 200
@@ -109,7 +109,7 @@ async def test_a_running_sync_needs_no_broker(make_stack: MakeStack, records: Re
         await broker_proxy.disconnect()
         assert (await client.wait_for_job(job))["status"]["state"] == "success"
         await broker_proxy.connect()
-        # The event may be the last one that was logged so far.
+        # The newest event may already be the expected one.
         await stack.jobs_worker.event("broker_connected", after=len(stack.jobs_worker.events) - 1)
         await client.sync_and_wait("many")
         assert await records.additions() == dict.fromkeys(names, 1)
@@ -117,7 +117,7 @@ async def test_a_running_sync_needs_no_broker(make_stack: MakeStack, records: Re
 
 
 async def test_processes_stop_during_an_outage_of_the_broker(make_stack: MakeStack, broker_proxy: TcpProxy) -> None:
-    """SIGTERM ends each process within seconds with status 0 although the broker is unreachable; the loss is logged once."""
+    """While the broker is unreachable, SIGTERM ends each process within seconds with status 0. Each process logs the loss once."""
     stack = await make_stack(broker=broker_proxy.url).start()
     await broker_proxy.disconnect()
     for service in stack.services:

@@ -9,7 +9,7 @@ from tests.acceptance.conftest import MakeStack
 
 
 def write_declarations(file: Path, *names: str) -> None:
-    """Write the declarations in one step, so that no read finds a part of them."""
+    """Replace the file by declarations of repositories in one step, so that a gateway never reads a part of them."""
     new = file.with_suffix(".new")
     new.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [declaration(name) for name in names]}))
     new.rename(file)
@@ -22,7 +22,7 @@ def declaration(name: str) -> dict[str, Any]:
 
 
 async def test_another_gateway_applies_the_files(make_stack: MakeStack, tmp_path: Path) -> None:
-    """SIGKILL frees the lock: the other gateway creates newly declared repositories, and deletes those that are no longer declared."""
+    """After the first gateway is killed, another gateway creates newly declared repositories and deletes those no longer declared."""
     (tmp_path / "files").mkdir()
     file = tmp_path / "files" / "repositories.json"
     write_declarations(file, "kept", "removed")
@@ -30,6 +30,7 @@ async def test_another_gateway_applies_the_files(make_stack: MakeStack, tmp_path
     await stack.gateway.event("repository_provisioned", repository="removed")
     other = await stack.add_gateway()
     await stack.gateway.kill()
+    # Until now, only the first gateway has applied the files.
     assert other.logged_events("repository_provisioned") == []
     write_declarations(file, "kept", "added")
     await other.event("repository_provisioned", repository="removed", outcome="deleted")

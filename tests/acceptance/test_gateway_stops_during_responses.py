@@ -10,7 +10,9 @@ from aiohttp import ClientResponse
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
 
+#: Number of rows of the result of a query.
 POINTS = 50_000
+#: Number of concurrent requests.
 CLIENTS = 4
 
 
@@ -25,7 +27,7 @@ def large_query() -> dict[str, Any]:
 
 @pytest.mark.parametrize("accept", ["application/json", "application/vnd.apache.arrow.stream"])
 async def test_responses_that_have_begun_are_completed(make_stack: MakeStack, accept: str) -> None:
-    """After SIGTERM the gateway sends the rest of every response that has begun, then ends with status 0."""
+    """After SIGTERM, the gateway completes every response that it has begun, and then ends with status 0."""
     stack = await make_stack().start()
     query = large_query()
     async with Client(stack.address) as client:
@@ -34,11 +36,11 @@ async def test_responses_that_have_begun_are_completed(make_stack: MakeStack, ac
             """Send the query, and return when the head of the response has arrived."""
             return await client.request("POST", "/api/ds/query", json=query, headers={"Accept": accept})
 
-        complete = await (await send_query()).read()
+        complete_body = await (await send_query()).read()
         responses = await asyncio.gather(*(send_query() for _ in range(CLIENTS)))
         stack.gateway.send(signal.SIGTERM)
         await stack.gateway.event("stopping")
         bodies = await asyncio.gather(*(response.read() for response in responses))
-        assert [response.status for response in responses] == [200] * CLIENTS
-        assert [body == complete for body in bodies] == [True] * CLIENTS
+        assert all(response.status == 200 for response in responses)
+        assert all(body == complete_body for body in bodies)
     assert await stack.gateway.wait() == 0

@@ -1,4 +1,4 @@
-"""A worker that is killed during a git command: another worker over the same folder completes the job."""
+"""A worker that is killed during a git command: another worker with the same data directory completes the job."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Sixty repositories over two gateways and two jobs workers: many concurrent jobs, but only one per repository."""
+"""Syncs of sixty repositories by two gateways and two jobs workers: jobs run concurrently, but only one of each repository."""
 
 import asyncio
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ NAMES = [f"team-{number:02}" for number in range(60)]
 
 
 def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
-    """Raise AssertionError if two jobs of a repository overlap in the feed; return the number of jobs that started."""
+    """Return the number of jobs that started in a feed of changes. Raises AssertionError if two jobs of a repository overlap."""
     working_jobs: dict[str, str] = {}
     started_jobs = 0
     for change in feed:
@@ -31,7 +31,7 @@ def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
 
 
 async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, records: Records, amqp_url: str) -> None:
-    """Syncs of all repositories are requested three times. Jobs of one repository never overlap, all succeed, and none remains."""
+    """All jobs of three submissions for sixty repositories succeed at the first attempt, and jobs of a repository never overlap."""
     stack = await make_stack().start_without_queries()
     first_worker = stack.jobs_worker
     second_worker = await stack.add_jobs_worker()

@@ -47,10 +47,11 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
             await _end_leases(database_url)
             await stack.add_jobs_worker()
             repeated_request = await receiver.next()
-            assert (repeated_request.id, repeated_request.body) == (first_request.id, first_request.body)
+            assert repeated_request.id == first_request.id
+            assert repeated_request.body == first_request.body
 
             async def is_recorded() -> bool:
-                """Return True if the status of the repository has a delivery."""
+                """Return whether the status of the repository has a delivery."""
                 status = (await client.call("GET", f"{PROVISIONING}/repositories/team"))["status"]
                 return any(item.get("delivered") for item in status.get("notifications") or ())
 
@@ -60,16 +61,14 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
             await stack.add_jobs_worker()
             work_tree.commit({"a.json": '{"uid": "a", "title": "B", "panels": []}'})
             await client.sync_and_wait("team")
+            # The next request is about the new commit, so the delivered event was not sent again.
             next_request = await receiver.next()
             assert next_request.event["type"] == "io.dashwright.repository.sync.success"
             assert [request.id for request in receiver.received] == [first_request.id, first_request.id, next_request.id]
 
 
 async def _end_leases(database_url: str) -> None:
-    """End the leases of killed workers without waiting for a minute.
-
-    The lease of a notification is the time of its next attempt: no other worker claims the notification before.
-    """
+    """End the leases of killed workers, which would expire after a minute."""
     connection = await asyncpg.connect(database_url)
     await connection.execute("update notification set next_attempt_at = now() where next_attempt_at is not null")
     await connection.close()

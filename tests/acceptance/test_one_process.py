@@ -1,4 +1,4 @@
-"""``dashwright serve``: the whole system in one process, on its own data directory or over an existing database."""
+"""``dashwright serve``: the whole system as one command, on its own data directory or with an existing database."""
 
 import asyncio
 import shutil
@@ -55,21 +55,21 @@ class Installation:
 
 @pytest.fixture
 async def new_installation() -> AsyncIterator[Installation]:
-    """Create an empty data directory, on which the first start creates a database."""
+    """Yield an installation with an empty data directory, in which the first start creates a database."""
     async with installation_at(data_directories.create_empty()) as installation:
         yield installation
 
 
 @pytest.fixture
 async def installation() -> AsyncIterator[Installation]:
-    """Copy a data directory that has a database already, because the creation of one takes seconds."""
+    """Yield an installation whose data directory is a copy with a database, because the creation of a database takes seconds."""
     async with installation_at(data_directories.create_with_cluster()) as installation:
         yield installation
 
 
 @asynccontextmanager
 async def installation_at(data: Path) -> AsyncIterator[Installation]:
-    """Provide the installation of a data directory, which is removed afterwards."""
+    """Yield the installation of a data directory. At the end, its processes are stopped, and the directory is removed."""
     installation = Installation(data)
     yield installation
     await installation.close()
@@ -94,15 +94,16 @@ class Process(NamedTuple):
 
     @classmethod
     def list_running(cls) -> list[Self]:
-        """Return all running processes. Zombies are excluded: they have ended."""
+        """Return all running processes, without zombies, which have ended."""
         processes = []
         for file in Path("/proc").glob("[0-9]*/stat"):
+            # A process may end before its file is read.
             with suppress(OSError):
-                program, _, status_fields = file.read_text().rpartition(")")
-                state, parent, *others = status_fields.split()
-                # Field 22 of the file is the start time. The fields 1 to 4 are the id, the program, the state and the parent.
-                if state not in "ZX":
-                    processes.append(cls(int(file.parent.name), int(others[17]), int(parent), program))
+                # The fields 1 and 2 of the file are the id and the program, 3 and 4 the state and the parent, and 22 the start time.
+                program, _, fields_from_3 = file.read_text().rpartition(")")
+                state, parent, *fields_from_5 = fields_from_3.split()
+                if state not in ("Z", "X"):
+                    processes.append(cls(int(file.parent.name), int(fields_from_5[22 - 5]), int(parent), program))
         return processes
 
 
@@ -123,16 +124,16 @@ async def wait_for_end(processes: set[Process]) -> None:
     identities = {(process.pid, process.started) for process in processes}
 
     async def none_is_running() -> bool:
-        """Return True if all of the processes have ended."""
+        """Return whether all of the processes have ended."""
         return identities.isdisjoint((process.pid, process.started) for process in Process.list_running())
 
     await wait_until(none_is_running, seconds=10)
 
 
 async def test_data_survives_a_restart(new_installation: Installation) -> None:
-    """A first start creates everything and prints its address; a second start serves the same data within seconds.
+    """A first start creates a database and prints its address. After a restart, the dashboards and the key of secrets are unchanged.
 
-    The key of stored secrets is kept next to the database, readable by its owner only.
+    The key is in the data directory and only its owner can read it.
     """
     names = dashboard_files.make_team(new_installation.repositories / "team")
     first = await new_installation.start_service()
@@ -179,7 +180,7 @@ async def test_a_self_signed_certificate_is_served(installation: Installation) -
 
 
 async def test_a_killed_system_continues_its_jobs(installation: Installation) -> None:
-    """After SIGKILL during a sync the next start completes running and pending jobs, and no process of the first is left."""
+    """After SIGKILL during a sync, the next start completes running and pending jobs. All processes of the killed system end."""
     names = dashboard_files.make_many(installation.repositories / "many", 300)
     names += dashboard_files.make_team(installation.repositories / "team")
     killed = await installation.start_service(JOB_SLOTS="1")
@@ -199,7 +200,7 @@ async def test_a_killed_system_continues_its_jobs(installation: Installation) ->
 
 
 async def test_ctrl_c_stops_every_process(installation: Installation) -> None:
-    """SIGINT to the process group during a sync ends the system with status 0, and no process is left."""
+    """SIGINT to the process group during a sync ends the system with status 0, and all of its processes end."""
     dashboard_files.make_many(installation.repositories / "many", 300)
     service = await installation.start_service(SHUTDOWN_SECONDS="5")
     async with client_of(service) as client:
@@ -213,7 +214,7 @@ async def test_ctrl_c_stops_every_process(installation: Installation) -> None:
 
 
 async def test_a_start_can_be_interrupted(new_installation: Installation) -> None:
-    """SIGTERM during the creation of the database ends the process with status 0 and leaves no process; the next start serves."""
+    """SIGTERM during the creation of the database ends the system with status 0 and all of its processes. The next start serves."""
     service = await new_installation.service().launch()
     await wait_until(lambda: _has_children(service))
     processes = process_tree(service.pid)
@@ -224,12 +225,12 @@ async def test_a_start_can_be_interrupted(new_installation: Installation) -> Non
 
 
 async def _has_children(service: Service) -> bool:
-    """Return True if the process has started another one."""
+    """Return whether the process has a child process."""
     return len(process_tree(service.pid)) > 1
 
 
 async def test_a_data_folder_in_use_is_refused(installation: Installation) -> None:
-    """A second start on the folder of a running system is refused with one sentence that says what to do; the first continues."""
+    """A second start on the data directory of a running system ends with one sentence that names the process and the setting."""
     first = await installation.start_service()
     second = await installation.service().launch()
     assert await second.wait() == 1
@@ -243,7 +244,7 @@ async def test_a_data_folder_in_use_is_refused(installation: Installation) -> No
 async def test_a_long_backlog_is_resumed_at_the_start(
     installation: Installation, make_stack: MakeStack, records: Records, database_url: str
 ) -> None:
-    """A start over an empty broker runs all pending jobs, not only the first hundred."""
+    """A start with pending jobs in the database, but without messages about them, runs all of these jobs."""
     stack = make_stack(PERMITTED_PATHS=str(installation.repositories))
     await stack.gateway.start()
     dashboard_files.make_team(installation.repositories / "team")

@@ -1,4 +1,4 @@
-"""Every process is replaced while clients work: no request fails, and every accepted job succeeds."""
+"""While clients work, every process is replaced: no request fails, and every accepted job succeeds."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -24,26 +24,29 @@ class Load:
     """Requests of clients that keep their connections, until they are stopped."""
 
     is_stopped: bool = False
+    #: Number of requests.
     requests: int = 0
+    #: Names of accepted jobs.
     accepted: set[str] = field(default_factory=set)
+    #: Descriptions of failed requests.
     failures: list[str] = field(default_factory=list)
 
     async def run(self, client: Client, client_number: int) -> None:
-        """Send queries, submissions, writes and reads in turn."""
+        """Send a query, two submissions, a write and a read, repeatedly, until the load is stopped."""
         while not self.is_stopped:
             repository = REPOSITORIES[self.requests % len(REPOSITORIES)]
             await self._send(client, 200, "POST", "/api/ds/query", json=QUERY)
-            accepted = [
+            jobs = [
                 await self._send(client, 202, "POST", f"{PROVISIONING}/repositories/{repository}/sync"),
                 await self._send(client, 202, "POST", EVALUATIONS, json=EVALUATION),
             ]
-            self.accepted |= {job["metadata"]["name"] for job in accepted if job}
+            self.accepted |= {job["metadata"]["name"] for job in jobs if job is not None}
             dashboard = {"dashboard": {"uid": f"client-{client_number}", "title": f"Client {client_number}"}, "overwrite": True}
             await self._send(client, 200, "POST", "/api/dashboards/db", json=dashboard)
             await self._send(client, 200, "GET", f"{PROVISIONING}/repositories")
 
     async def _send(self, client: Client, status: int, method: str, path: str, **options: Any) -> Any:
-        """Send a request. Return the body of the response, or None after recording a failure."""
+        """Send a request and return the body of the response. If the request fails or gets another status, record this and return None."""
         self.requests += 1
         try:
             async with client.request(method, path, **options) as response:
@@ -57,7 +60,7 @@ class Load:
 
 
 async def test_no_request_fails_and_no_job_is_lost(make_stack: MakeStack, records: Records) -> None:
-    """While gateways and workers are replaced one by one, each ends with status 0, and every job succeeds at its first attempt."""
+    """While gateways and workers are replaced one by one, no request fails, and every job succeeds at its first attempt."""
     stack = make_stack(DRAIN_SECONDS="0.5")
     for name in REPOSITORIES:
         dashboard_files.write(stack.repositories / name / "one.json", dashboard_files.classic(f"{name}-one", name))
@@ -74,6 +77,7 @@ async def test_no_request_fails_and_no_job_is_lost(make_stack: MakeStack, record
         loads = [asyncio.create_task(load.run(client, client_number)) for client_number, client in enumerate(clients)]
         for service in old_services:
             successor = await stack.add(service.name)
+            # Only gateways have an address.
             if successor.address:
                 await balancer.add(successor.address)
             assert await service.stop() == 0

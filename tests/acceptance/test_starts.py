@@ -1,4 +1,4 @@
-"""Starts of services with wrong settings or a missing server: each ends with a sentence that names the error, or waits for the server."""
+"""Starts of services with wrong settings, which end with an error, and without a server, for which services wait for some time."""
 
 import asyncio
 import signal
@@ -18,7 +18,7 @@ SERVICES = ["dashwright-api", "dashwright-jobs-worker", "dashwright-expressions"
 
 
 async def run_to_end(service: Service, *, seconds: float = 20) -> tuple[int, list[str]]:
-    """Run the service until it ends; return its exit status and the lines it wrote outside its log."""
+    """Run a service until it ends, and return its exit status and the lines that it wrote besides its log."""
     await service.launch()
     status = await service.wait(seconds=seconds)
     return status, [event["text"] for event in service.events if event["event"] == "text"]
@@ -41,9 +41,11 @@ async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong_sett
     settings = {"DATABASE_URL": f"postgresql://u:p@{CLOSED_PORT}/d", "AMQP_URL": f"amqp://u:p@{CLOSED_PORT}/", "SECRET_KEY": KEY}
     service = Service(name, settings | wrong_settings)
     status, errors = await run_to_end(service)
-    assert (status, len(errors)) == (2, len(wrong_settings)), service.lines
+    assert status == 2, service.lines
+    assert len(errors) == len(wrong_settings), service.lines
     assert errors[0].startswith(f"{name}: ")
-    assert all(any(f"DASHWRIGHT_{setting}" in line for line in errors) for setting in wrong_settings)
+    for setting in wrong_settings:
+        assert any(f"DASHWRIGHT_{setting}" in line for line in errors)
 
 
 @pytest.mark.parametrize(
@@ -56,21 +58,23 @@ async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong_sett
 async def test_a_missing_server_ends_the_start(
     database_url: str, amqp_url: str, missing_url: str, event: str, fields: dict[str, Any], name: str
 ) -> None:
-    """Without its server, a service logs that it waits. It ends with status 1 and one line that has the address, but not the password."""
+    """A service without its database or broker logs that it waits. It ends with status 1 and a line with the address of the server."""
     settings = {"DATABASE_URL": database_url, "AMQP_URL": amqp_url, "START_SECONDS": "2", "SECRET_KEY": KEY}
     unreachable = {"DATABASE_URL": f"postgresql://user:hunter22@{CLOSED_PORT}/d", "AMQP_URL": f"amqp://user:hunter22@{CLOSED_PORT}/"}
     settings[missing_url] = unreachable[missing_url]
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
     status, errors = await run_to_end(service)
-    assert (status, len(errors)) == (1, 1), service.lines
-    assert CLOSED_PORT in errors[0]
+    assert status == 1, service.lines
+    (error,) = errors
+    assert CLOSED_PORT in error
     assert service.logged_events(event, **fields)
-    assert not [line for line in service.lines if "hunter22" in line]
+    # No line contains the password.
+    assert not any("hunter22" in line for line in service.lines)
 
 
 @pytest.mark.parametrize("name", SERVICES)
 async def test_a_service_that_waits_at_its_start_can_be_stopped(name: str) -> None:
-    """SIGTERM ends a service that waits for the broker or the database, with status 0."""
+    """SIGTERM ends a service that waits for the broker or the database with status 0 and without an error."""
     settings = {
         "DATABASE_URL": f"postgresql://u:p@{CLOSED_PORT}/d",
         "AMQP_URL": f"amqp://u:p@{CLOSED_PORT}/",
@@ -86,7 +90,7 @@ async def test_a_service_that_waits_at_its_start_can_be_stopped(name: str) -> No
 
 
 async def test_services_wait_for_database_and_broker(make_stack: MakeStack, database_proxy: TcpProxy, broker_proxy: TcpProxy) -> None:
-    """Services that are started before the database and the broker serve once both are available."""
+    """Services that are started before the database and the broker serve when both are available."""
     await database_proxy.disconnect()
     await broker_proxy.disconnect()
     stack = make_stack(database=database_proxy.url, broker=broker_proxy.url)

@@ -11,7 +11,9 @@ async def test_a_sync_follows_the_files_of_a_folder(stack: Stack, client: Client
     await client.create_repository("team", "team")
 
     status = await client.sync_and_wait("team")
-    assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
+    assert status["state"] == "success"
+    assert status["message"] == "completed successfully"
+    assert status["progress"] == 100
     assert counts(status, "dashboards") == {"total": 21, "create": 21, "write": 21}
     assert counts(status, "folders") == {"total": 8, "create": 8, "write": 8}
     dashboards, folders = await client.dashboards(), await client.folders()
@@ -26,7 +28,8 @@ async def test_a_sync_follows_the_files_of_a_folder(stack: Stack, client: Client
     assert annotations["grafana.app/sourcePath"] == "shop/prod/shop-prod-0.json"
 
     status = await client.sync_and_wait("team")
-    assert (status["state"], status["message"]) == ("success", "no changes to sync")
+    assert status["state"] == "success"
+    assert status["message"] == "no changes to sync"
     assert counts(status, "dashboards") == {"total": 21, "noop": 21}
     assert counts(status, "folders") == {"total": 8, "noop": 8}
     assert await client.dashboards() == dashboards
@@ -34,7 +37,8 @@ async def test_a_sync_follows_the_files_of_a_folder(stack: Stack, client: Client
     dashboard_files.write(stack.repositories / "team/shop/prod/shop-prod-0.json", dashboard_files.classic("shop-prod-0", "New title"))
     assert counts(await client.sync_and_wait("team"), "dashboards") == {"total": 21, "update": 1, "write": 1, "noop": 20}
     changed = await client.call("GET", f"{DASHBOARDS}/shop-prod-0")
-    assert (changed["spec"]["title"], changed["metadata"]["generation"]) == ("New title", 2)
+    assert changed["spec"]["title"] == "New title"
+    assert changed["metadata"]["generation"] == 2
 
     (stack.repositories / "team/shop/prod/shop-prod-0.json").unlink()
     assert counts(await client.sync_and_wait("team"), "dashboards") == {"total": 21, "delete": 1, "noop": 20}
@@ -47,7 +51,7 @@ async def test_a_sync_follows_the_files_of_a_folder(stack: Stack, client: Client
 
 
 async def test_a_bad_file_does_not_stop_the_others(stack: Stack, client: Client) -> None:
-    """A broken file is an error in the summary, as is one of two files with the same name. The other files are synced."""
+    """Broken files, and the second of two files with one dashboard name, are errors of the sync. The other files are synced."""
     root = stack.repositories / "mixed"
     dashboard_files.write(root / "good.json", dashboard_files.classic("good", "Good"))
     (root / "broken.json").write_text('{"title": ')
@@ -56,7 +60,8 @@ async def test_a_bad_file_does_not_stop_the_others(stack: Stack, client: Client)
     dashboard_files.write(root / "b.json", dashboard_files.classic("twin", "B"))
     await client.create_repository("mixed", "mixed")
     status = await client.sync_and_wait("mixed")
-    assert (status["state"], status["message"]) == ("error", "completed with errors")
+    assert status["state"] == "error"
+    assert status["message"] == "completed with errors"
     assert counts(status, "dashboards") == {"total": 5, "create": 2, "write": 2, "error": 3}
     errors = "\n".join(status["errors"])
     assert "broken.json" in errors
@@ -66,7 +71,7 @@ async def test_a_bad_file_does_not_stop_the_others(stack: Stack, client: Client)
 
 
 async def test_a_job_is_found_by_name_and_uid_after_it_ended(stack: Stack, client: Client) -> None:
-    """An ended job is found by uid below its repository; an invalid uid is a 400 and an unknown one a 404."""
+    """An ended job is in the list of jobs of its repository and can be read by its uid. An invalid uid gets 400, an unknown one 404."""
     dashboard_files.write(stack.repositories / "r/a.json", dashboard_files.classic("a", "A"))
     await client.create_repository("r", "r")
     job = await client.wait_for_job(await client.sync("r"))

@@ -1,4 +1,4 @@
-"""Cost of clients that request large responses and do not read them."""
+"""Memory and latency of a gateway whose clients request large responses and do not read them."""
 
 import asyncio
 import io
@@ -25,7 +25,7 @@ VIEWER = ("viewer", "a password of a viewer")
 
 @pytest.fixture
 async def gateway(make_stack: MakeStack) -> Stack:
-    """Start a gateway alone, with two dashboards of 4 MB and a Viewer."""
+    """Return a stack in which only the gateway runs, with two dashboards of 4 MB and a user with the role Viewer."""
     stack = make_stack()
     await stack.gateway.start()
     stack.address = str((await stack.gateway.event("serving"))["address"])
@@ -50,7 +50,7 @@ async def request_without_reading(address: str, path: str, open_connections: Exi
     """Send a request over a connection that remains open. Return the first 15 bytes of the response, and read no more."""
     host, _, port = address.removeprefix("http://").partition(":")
     connection = open_connections.enter_context(socket.socket())
-    # A small buffer, so that the gateway has to keep what is not read.
+    # The buffer is small, so that the gateway has to keep the bytes that the client does not read.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.setblocking(False)
     loop = asyncio.get_running_loop()
@@ -64,10 +64,10 @@ async def measure_until_responses(stack: Stack, requests: Sequence[asyncio.Task[
     """Return the maximum memory of the gateway and the durations of its health checks in seconds, until all requests have a response."""
     maximum, seconds = 0, list[float]()
     async with Client(stack.address, authorization=None) as client:
-        # A percentile needs many checks, even if there is no request to wait for.
+        # The percentile of durations needs many checks, also without requests.
         while not all(request.done() for request in requests) or len(seconds) < 100:
             start_time = time.perf_counter()
-            await client.response("GET", "/api/health")  # a check that fails takes two seconds
+            await client.response("GET", "/api/health")
             seconds.append(time.perf_counter() - start_time)
             maximum = max(maximum, memory_of(stack.gateway))
             await asyncio.sleep(0.02)
@@ -75,7 +75,7 @@ async def measure_until_responses(stack: Stack, requests: Sequence[asyncio.Task[
 
 
 def percentile_95(seconds: Sequence[float]) -> float:
-    """Return the 95th percentile."""
+    """Return the duration that the longest twentieth of the durations reaches or exceeds."""
     return sorted(seconds)[-len(seconds) // 20]
 
 
@@ -84,7 +84,7 @@ def percentile_95(seconds: Sequence[float]) -> float:
     ("path", "count", "max_latency"), [(WATCH, 100, 0.1), (LIST, 50, 0.1), (GET, 50, 0.25)], ids=["watches", "lists", "gets"]
 )
 async def test_unread_responses_take_little_memory(gateway: Stack, path: str, count: int, max_latency: float) -> None:
-    """The gateway keeps its memory and latency low, refuses further requests with 429, and serves clients that read afterwards."""
+    """The memory and the latency of the gateway remain low. It may refuse further requests with 429, and then serves other clients."""
     with ExitStack() as stack:
         _, durations_without_load = await measure_until_responses(gateway, [])
         requests = [asyncio.create_task(request_without_reading(gateway.address, path, stack)) for _ in range(count)]
@@ -94,7 +94,7 @@ async def test_unread_responses_take_little_memory(gateway: Stack, path: str, co
         print(
             f"{path}: {maximum >> 20} MiB, health p95 {latency_with_load:.3f} s, without load {latency_without_load:.3f} s, {set(statuses)}"
         )
-        # Each has 15 bytes. The second one is the beginning of 429 Too Many Requests.
+        # The first 15 bytes of the responses 200 OK and 429 Too Many Requests.
         assert set(statuses) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 429 To"}
         assert statuses[0] == b"HTTP/1.1 200 OK"
         assert maximum < MAX_MEMORY

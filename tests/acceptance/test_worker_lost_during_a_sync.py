@@ -1,4 +1,4 @@
-"""A jobs worker that is killed, stopped or frozen during a sync: the job succeeds, and nothing is written twice."""
+"""A jobs worker that is killed, stopped or frozen during a sync: the job succeeds, and each object is written once."""
 
 import asyncio
 import json
@@ -25,14 +25,14 @@ async def make_repository(stack: Stack, client: Client, files: int = FILES) -> l
 
 
 async def check_written_once(records: Records, names: list[str]) -> None:
-    """Check that every dashboard was added once and has one entry of history."""
+    """Raise AssertionError unless every dashboard was added once and has one entry of history."""
     one_each = dict.fromkeys(names, 1)
     assert await records.additions() == one_each
     assert await records.generations() == one_each
 
 
 async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeStack, records: Records) -> None:
-    """After a killed worker's lease expires, another worker repeats the job and writes everything once."""
+    """After the lease of a killed worker expires, another worker repeats its job. Each dashboard is written once."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
@@ -42,7 +42,8 @@ async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeSt
             await stack.jobs_worker.kill()
         successor = await stack.add_jobs_worker()
         ended_job = await client.wait_for_job(job)
-        assert (ended_job["status"]["state"], ended_job["status"]["message"]) == ("success", "completed successfully")
+        assert ended_job["status"]["state"] == "success"
+        assert ended_job["status"]["message"] == "completed successfully"
         assert counts(ended_job["status"], "dashboards") == {"total": FILES, "create": FILES, "write": FILES}
         assert (await successor.event("job_started"))["attempt"] == 2
         assert await records.attempts(job["metadata"]["name"]) == 2
@@ -51,7 +52,7 @@ async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeSt
 
 
 async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeStack, records: Records) -> None:
-    """After JOB_ATTEMPTS killed workers the job ends with an error and wrote nothing, and a new sync succeeds."""
+    """After JOB_ATTEMPTS killed workers, the job ends with an error and has written no dashboard. A new sync succeeds."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="2").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
@@ -75,9 +76,9 @@ async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeSta
 
 
 async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStack, records: Records) -> None:
-    """A worker whose sync outlasts the grace period returns the job, and ends with status 0.
+    """A stopped worker whose sync exceeds the grace period hands back the job, and ends with status 0.
 
-    Another worker starts the job before the lease expires.
+    Another worker starts the job long before the lease would expire.
     """
     stack = await make_stack(JOB_LEASE_SECONDS="60", SHUTDOWN_SECONDS="0.2").start_without_queries()
     async with Client(stack.address) as client:
@@ -97,7 +98,7 @@ async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStac
 
 
 async def test_a_stopped_worker_completes_its_job(make_stack: MakeStack, records: Records) -> None:
-    """A worker that gets SIGTERM completes its job within the grace period, then ends with status 0."""
+    """After SIGTERM, a worker completes a job that needs less than the grace period, and then ends with status 0."""
     stack = await make_stack().start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
@@ -111,8 +112,8 @@ async def test_a_stopped_worker_completes_its_job(make_stack: MakeStack, records
 
 
 async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, records: Records) -> None:
-    """A worker that was frozen beyond its lease abandons its job when it continues, since another worker has done it."""
-    # One slot: the frozen worker is full, so the broker delivers the next wake-up to the other one instead of to a frozen socket.
+    """A worker that is frozen beyond its lease abandons its job when it continues, because another worker has completed the job."""
+    # With one slot, the frozen worker is fully used, so the broker delivers the next wake-up to the other worker.
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_SLOTS="1").start_without_queries()
     async with Client(stack.address) as client:
         # Many files, so that the sync is still running when the signal arrives. Within its write it would hold the lock of all writers.
@@ -129,7 +130,7 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
         assert ended_job["status"]["state"] == "success"
 
         async def has_abandoned_job() -> bool:
-            """Return True if the worker lost its lease, or lost its connection because it was frozen during a write."""
+            """Return whether the worker lost its lease, or lost its connection because it was frozen during a write."""
             return bool(frozen_worker.logged_events("job_abandoned") or frozen_worker.logged_events("job_left_to_recovery"))
 
         await wait_until(has_abandoned_job)
@@ -139,7 +140,7 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
 
 @pytest.mark.faults
 async def test_workers_killed_at_any_moment_write_everything_once(make_stack: MakeStack, records: Records) -> None:
-    """Workers are killed at any moment of a job: in the end, the objects equal the files, and each was written once."""
+    """After workers were killed at various moments of a job, the job succeeds, and each dashboard was written once."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="50").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)

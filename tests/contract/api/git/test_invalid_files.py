@@ -9,7 +9,7 @@ from tests.servers.git import git
 MAX_FILE_BYTES = 20_000
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
 
-#: Mode, body and error message by name, for entries that git accepts. An empty message matches any error.
+#: Mode, body and a part of the error message by name, for entries of a commit. An empty text is a part of any message.
 INVALID_FILES: dict[bytes, tuple[str, bytes, str]] = {
     b"link.json": ("120000", b"good.json", "a symbolic link is not followed"),
     b"escape.json": ("120000", b"../../etc/passwd", "a symbolic link is not followed"),
@@ -43,14 +43,13 @@ IGNORED_FILES: dict[bytes, tuple[str, bytes]] = {
 
 
 async def test_invalid_files_are_rejected_one_by_one(environment: SyncEnvironment) -> None:
-    """A file with an invalid name, mode, size or content is an error of its own. It is stored once it is corrected."""
+    """Each file with an invalid name, mode, size or content is an error, and valid files are stored. A corrected file is stored, too."""
     await environment.start(repository_file_bytes=MAX_FILE_BYTES)
     valid_files = {"good.json": dashboard("good", "Good"), "ünï çødé/spaced name.json": dashboard("spaced", "Spaced")}
     environment.work_tree.commit({**valid_files, "UPPER.json": dashboard("upper", "U"), "upper.json": dashboard("lower", "L")})
-    entries = [(name, mode, body) for name, (mode, body, _) in INVALID_FILES.items()] + [
-        (name, *attributes) for name, attributes in IGNORED_FILES.items()
-    ]
-    commit_raw(environment.work_tree.folder, entries)
+    invalid_entries = [(name, mode, body) for name, (mode, body, _) in INVALID_FILES.items()]
+    ignored_entries = [(name, mode, body) for name, (mode, body) in IGNORED_FILES.items()]
+    commit_raw(environment.work_tree.folder, invalid_entries + ignored_entries)
     await environment.create_repository()
     status = await environment.status()
     assert status["sync"]["state"] == "error"
@@ -59,16 +58,16 @@ async def test_invalid_files_are_rejected_one_by_one(environment: SyncEnvironmen
     assert len(errors) == len(INVALID_FILES), errors
     for name, (_, _, reason) in INVALID_FILES.items():
         displayed_name = name.decode(errors="backslashreplace")
-        assert [error for error in errors if displayed_name in error and reason in error], (displayed_name, errors)
+        assert any(displayed_name in error and reason in error for error in errors), (displayed_name, errors)
     for name in IGNORED_FILES:
-        assert not [error for error in errors if error.startswith(name.decode() + ":")]
+        assert not any(error.startswith(name.decode() + ":") for error in errors)
     environment.work_tree.commit({"link.json": dashboard("link", "Link")})
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L", "link": "Link"}
 
 
 def commit_raw(work_tree: Path, files: list[tuple[bytes, str, bytes]]) -> None:
-    """Push a commit with tree entries that git does not accept in a work tree."""
+    """Push a commit with further entries, given by name, mode and body, which git would not accept in a work tree."""
 
     def plumbing(*arguments: str, stdin: bytes = b"") -> bytes:
         """Run a low-level command of git and return its output."""
@@ -76,8 +75,10 @@ def commit_raw(work_tree: Path, files: list[tuple[bytes, str, bytes]]) -> None:
 
     listing = plumbing("ls-tree", "-z", "HEAD")
     for name, mode, body in files:
-        kind, sha = "commit", git(work_tree, "rev-parse", "HEAD")
-        if mode != "160000":
+        is_submodule = mode == "160000"
+        if is_submodule:
+            kind, sha = "commit", git(work_tree, "rev-parse", "HEAD")
+        else:
             kind, sha = "blob", plumbing("hash-object", "-w", "--stdin", stdin=body).decode().strip()
         listing += f"{mode} {kind} {sha}\t".encode() + name + b"\0"
     tree = plumbing("mktree", "-z", "--missing", stdin=listing).decode().strip()
@@ -95,7 +96,7 @@ async def test_entries_that_lead_out_of_the_tree_are_ignored(environment: SyncEn
 
 
 async def test_only_the_first_file_with_a_name_is_stored(environment: SyncEnvironment) -> None:
-    """The first of two files with the same name is stored, and the error names both. Once the first is deleted, the other is stored."""
+    """If two files have dashboards with one name, the first file is stored, and an error names both. After its deletion, the second is."""
     environment.work_tree.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
     await environment.create_repository()
     assert await environment.titles() == {"same": "A"}
@@ -106,7 +107,7 @@ async def test_only_the_first_file_with_a_name_is_stored(environment: SyncEnviro
 
 
 async def test_a_file_with_the_name_of_an_unmanaged_object_is_an_error(environment: SyncEnvironment) -> None:
-    """A file with the name of an unmanaged object is an error. Once that object is deleted, the file is stored without a new commit."""
+    """A file with the name of an unmanaged object is an error. After the object is deleted, a sync without a new commit stores the file."""
     dashboards = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await environment.api("POST", dashboards, {"metadata": {"name": "cpu"}, "spec": {"title": "By hand"}}))[0] == 201
     environment.work_tree.commit({"a.json": dashboard("a", "A"), "cpu.json": dashboard("cpu", "From git")})

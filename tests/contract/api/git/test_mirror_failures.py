@@ -1,4 +1,4 @@
-"""Mirrors that break, disappear or become too large: the next sync recreates the mirror."""
+"""Mirrors, which are local copies of git repositories, that break, disappear or become too large: syncs recreate them."""
 
 import os
 import shutil
@@ -49,7 +49,7 @@ def delete_data_directory(mirror: Path) -> None:
 
 
 def create_lock_files(mirror: Path) -> None:
-    """Leave the lock files that a killed program leaves."""
+    """Create the lock files that a killed git program would leave."""
     for lock in ("refs/remotes/origin/main.lock", "packed-refs.lock", "config.lock", "shallow.lock"):
         (mirror / lock).parent.mkdir(parents=True, exist_ok=True)
         (mirror / lock).touch()
@@ -60,7 +60,7 @@ DAMAGES = [overwrite_objects, delete_objects, delete_mirror, delete_data_directo
 
 
 async def test_a_damaged_mirror_is_repaired_by_the_next_sync(environment: SyncEnvironment) -> None:
-    """One sync repairs a damaged mirror, with or without a new commit."""
+    """A sync repairs a damaged mirror, both an incremental sync of a new commit and a full sync without one."""
     environment.work_tree.commit({f"{index}.json": dashboard(f"n{index}", "0") for index in range(3)})
     await environment.create_repository()
     for index, damage in enumerate(DAMAGES):
@@ -69,9 +69,11 @@ async def test_a_damaged_mirror_is_repaired_by_the_next_sync(environment: SyncEn
         assert is_healthy(await environment.advance()), damage
         assert await environment.titles() == {"n0": "0", "n1": f"{index}", "n2": "0"}
         damage(mirror_of(environment))
+        # A new title causes a full sync. It is a new generation of the repository, whose first one is 1.
         await environment.rename(f"Team {index}")
         status = await environment.advance()
-        assert (is_healthy(status), status["observedGeneration"]) == (True, index + 2), damage
+        assert is_healthy(status), damage
+        assert status["observedGeneration"] == index + 2, damage
 
 
 async def test_a_mirror_damaged_during_a_sync_is_repaired(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +82,7 @@ async def test_a_mirror_damaged_during_a_sync_is_repaired(environment: SyncEnvir
     for damage in DAMAGES:
         with monkeypatch.context() as patched:
             run_during_sync(patched, partial(apply_damage, environment, damage))
+            # The first sync is that of a new repository, and a new title causes each further sync.
             if damage is DAMAGES[0]:
                 await environment.create_repository()
             else:
@@ -94,8 +97,9 @@ def apply_damage(environment: SyncEnvironment, damage: Callable[[Path], None]) -
 
 
 def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Run ``act`` once, after the files of a commit are listed and before any is read."""
-    list_entries, pending_actions = GitCheckout._entries, [act]
+    """Run ``act`` once during the next sync, after the files of a commit are listed and before a file is read."""
+    list_entries = GitCheckout._entries
+    pending_actions = [act]
 
     def entries(checkout: GitCheckout) -> list[Entry]:
         """List the entries of a tree, and then run the next pending action."""
@@ -108,7 +112,7 @@ def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) 
 
 
 async def test_a_sync_ignores_history_rewritten_while_it_runs(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sync stores the commit that it started with completely; the next sync stores the newest commit."""
+    """If the branch is rewritten during a sync, the sync stores its own commit completely. The next sync stores the newest commit."""
     first = environment.work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
 
     def rewrite() -> None:
@@ -136,11 +140,12 @@ async def test_a_sync_completes_although_its_branch_is_deleted(environment: Sync
 
 
 async def test_a_repository_over_the_size_limit_is_an_error(environment: SyncEnvironment) -> None:
-    """A repository above the size limit fails to sync until it is smaller. Commits without a branch are deleted from the mirror."""
+    """A repository above the size limit fails to sync until it is smaller. Commits of no branch are deleted and do not count."""
     await environment.start(repository_bytes=400_000)
     work_tree = environment.work_tree
     work_tree.commit({"a.json": dashboard("a", "A"), "big.bin": os.urandom(300_000)})
     await environment.create_repository()
+    # Both versions of the large file together exceed the limit, but the amended commit replaces the first one.
     (work_tree.folder / "big.bin").write_bytes(os.urandom(300_000))
     (work_tree.folder / "a.json").write_text(dashboard("a", "A2"))
     work_tree.push(amend=True)
@@ -162,7 +167,7 @@ async def test_a_repository_over_the_size_limit_is_an_error(environment: SyncEnv
 
 
 async def test_a_branch_replaces_a_deleted_one_with_a_conflicting_name(environment: SyncEnvironment) -> None:
-    """A new branch replaces a deleted one in the mirror although one name is a directory of the other."""
+    """A new branch replaces a deleted branch in the mirror, although one of their names is a directory in the path of the other."""
     work_tree, bare = environment.work_tree, environment.server.root / "team.git"
     work_tree.commit({"a.json": dashboard("a", "main")})
     await environment.create_repository()
@@ -175,9 +180,10 @@ async def test_a_branch_replaces_a_deleted_one_with_a_conflicting_name(environme
 
 
 async def test_a_worker_with_an_empty_data_folder_syncs_incrementally(environment: SyncEnvironment) -> None:
-    """A worker without a mirror clones the repository and syncs incrementally from the stored commit."""
+    """A worker without a mirror syncs incrementally from the last synced commit, which is in the database."""
     environment.work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await environment.create_repository()
+    # Another worker with a new data directory replaces the first one.
     environment.data = environment.data.with_name("another")
     await environment.start()
     environment.work_tree.commit({"a.json": dashboard("a", "A2")})

@@ -1,4 +1,4 @@
-"""Notifications of a repository: one signed event for each end of a sync, change of the quarantine, and change of the health."""
+"""Notifications of a repository: signed events about ends of syncs, changes of the quarantine and changes of the health."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ def receiver_spec(receiver: WebhookReceiver, name: str = "chat", *events: str) -
 async def create_repository(
     environment: SyncEnvironment, *receivers: dict[str, Any], secrets: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    """Create the repository ``team`` with receivers, and sync it once."""
+    """Create the repository ``team`` with receivers, sync it once, and return it. ``secrets`` are by name of the receiver."""
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
     githost = {"url": environment.server.url("team.git"), "branch": "main"}
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost, "notifications": list(receivers)}
@@ -60,11 +60,11 @@ async def create_repository(
 
 
 async def outcome(environment: SyncEnvironment, condition: Callable[[dict[str, Any]], bool], name: str = "chat") -> dict[str, Any]:
-    """Return the outcome of the last attempt to notify a receiver, once the condition holds for it."""
+    """Wait until the outcome of the last attempt to notify a receiver satisfies a condition, and return the outcome."""
     receiver_status: dict[str, Any] = {}
 
     async def is_written() -> bool:
-        """Return True if the status of the receiver satisfies the condition."""
+        """Return whether the outcome in the repository's status satisfies the condition."""
         receiver_status.update({item["name"]: item for item in (await environment.status()).get("notifications") or ()})
         return name in receiver_status and condition(receiver_status[name])
 
@@ -77,7 +77,8 @@ async def test_the_end_of_a_sync_is_a_signed_event(environment: SyncEnvironment,
     """A CloudEvent reports repository, branch, commit, job and counts. The status of the repository has the outcome."""
     created = await create_repository(environment, receiver_spec(receiver))
     request = await receiver.next()
-    status, event = await outcome(environment, lambda item: "delivered" in item), request.event
+    status = await outcome(environment, lambda item: "delivered" in item)
+    event = request.event
     assert request.headers["content-type"] == "application/cloudevents+json"
     job = await environment.api.sql("select name from job")
     repository = await environment.status()
@@ -104,36 +105,47 @@ async def test_the_end_of_a_sync_is_a_signed_event(environment: SyncEnvironment,
     }
     assert event["id"] == request.id == status["event"]
     assert status == {"name": "chat", "event": request.id, "attempted": status["delivered"], "delivered": status["delivered"]}
+    # A check without a new commit sends nothing.
     await environment.advance()
-    assert len(receiver.received) == 1  # a check without a new commit sends nothing
+    assert len(receiver.received) == 1
+
+
+async def next_two_events(receiver: WebhookReceiver) -> dict[str, Any]:
+    """Return the next two events by the end of their types, such as ``sync.error``."""
+    events = [(await receiver.next()).event, (await receiver.next()).event]
+    return {event["type"].removeprefix("io.dashwright.repository."): event for event in events}
 
 
 async def test_files_enter_and_leave_the_quarantine(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
-    """Each change of the quarantine is one event, with the files and their faults; a file that remains there causes none."""
+    """An event has the files that entered the quarantine in a sync, with their faults, and another event the files that left it."""
     await create_repository(environment, receiver_spec(receiver))
     await receiver.next()
     environment.work_tree.commit({"b.json": "{", "c.json": "{"})
     await environment.advance()
-    events = {(event := (await receiver.next()).event)["type"].removeprefix("io.dashwright.repository."): event for _ in range(2)}
+    events = await next_two_events(receiver)
     assert set(events) == {"sync.error", "quarantine.entered"}
     entered = events["quarantine.entered"]["data"]
-    assert (entered["state"], entered["fileCount"], [file["path"] for file in entered["files"]]) == ("entered", 2, ["b.json", "c.json"])
+    assert entered["state"] == "entered"
+    assert entered["fileCount"] == 2
+    assert [file["path"] for file in entered["files"]] == ["b.json", "c.json"]
     assert all(file["message"] for file in entered["files"])
     assert events["sync.error"]["data"]["counts"]["error"] == 2
     assert len(events["sync.error"]["data"]["errors"]) == 2
+    # The file c.json remains invalid, so the sync ends with an error, but no file enters the quarantine.
     environment.work_tree.commit({"b.json": dashboard("b", "B"), "a.json": dashboard("a", "A2")})
     await environment.advance()
-    events = {(event := (await receiver.next()).event)["type"].removeprefix("io.dashwright.repository."): event for _ in range(2)}
+    events = await next_two_events(receiver)
     assert set(events) == {"sync.error", "quarantine.left"}
     assert [file["path"] for file in events["quarantine.left"]["data"]["files"]] == ["b.json"]
 
 
 async def test_a_sync_with_warnings_is_an_event_of_its_own(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
-    """A copy of a dashboard is a warning: the event names it, and no file enters the quarantine."""
+    """The end of a sync with a warning, here about a copy of a dashboard, is an event that names the file."""
     environment.work_tree.commit({"copy.json": dashboard("a", "A")})
     await create_repository(environment, receiver_spec(receiver))
     event = (await receiver.next()).event
-    assert (event["type"], event["data"]["counts"]["warning"]) == ("io.dashwright.repository.sync.warning", 1)
+    assert event["type"] == "io.dashwright.repository.sync.warning"
+    assert event["data"]["counts"]["warning"] == 1
     assert "copy.json" in event["data"]["warnings"][0]
 
 
@@ -145,11 +157,13 @@ async def test_each_change_of_the_health_is_one_event(environment: SyncEnvironme
     await create_repository(environment, receiver_spec(receiver, "chat", "health"))
 
     async def fail(_: web.Request) -> web.StreamResponse:
+        """Respond to each request at the git host with status 500."""
         return web.Response(status=500)
 
     environment.server.fault = fail
     await environment.advance()
     unhealthy = (await receiver.next()).event
+    # The second failure in sequence sends no event.
     await environment.advance()
     environment.server.fault = None
     await environment.advance()
@@ -160,29 +174,29 @@ async def test_each_change_of_the_health_is_one_event(environment: SyncEnvironme
 
 
 async def test_a_receiver_gets_only_its_events_with_its_own_secret(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
-    """The events of a receiver are selected by name or group. The signature for one is not valid for the other."""
-    async with receiving() as other:
-        receivers = (receiver_spec(receiver, "chat", "quarantine", "health.unhealthy"), receiver_spec(other, "pager", "sync"))
+    """A receiver gets only the events that its spec selects by name or group, signed with its own secret."""
+    async with receiving() as pager:
+        receivers = (receiver_spec(receiver, "chat", "quarantine", "health.unhealthy"), receiver_spec(pager, "pager", "sync"))
         await create_repository(environment, *receivers, secrets={"pager": OTHER_SECRET})
         environment.work_tree.commit({"b.json": "{"})
         await environment.advance()
-        request = await receiver.next()
-        for_pager = [await other.next() for _ in range(2)]
-        assert request.event["type"] == "io.dashwright.repository.quarantine.entered"
-        for item in for_pager:
-            event = Webhook(OTHER_SECRET).verify(item.body.decode(), item.headers)
+        assert (await receiver.next()).event["type"] == "io.dashwright.repository.quarantine.entered"
+        for request in (await pager.next(), await pager.next()):
+            event = Webhook(OTHER_SECRET).verify(request.body.decode(), request.headers)
             assert event["type"].startswith("io.dashwright.repository.sync.")
             with pytest.raises(WebhookVerificationError):
-                Webhook(SECRET).verify(item.body.decode(), item.headers)
+                Webhook(SECRET).verify(request.body.decode(), request.headers)
         await outcome(environment, lambda item: "delivered" in item)
-        assert (len(receiver.received), len(other.received)) == (1, 2)
+        assert len(receiver.received) == 1
+        assert len(pager.received) == 2
 
 
 async def test_a_worker_that_dies_before_the_request_loses_no_event(
     environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An event is stored with the end of its sync, so another worker delivers it."""
+    """An event is stored with the end of its sync. If the worker stops before it sends the event, another worker sends it."""
     with monkeypatch.context() as context:
+        # This worker syncs, but never sends events.
         context.setattr(sender.NotificationSender, "start", lambda _: None)
         await environment.start()
         await create_repository(environment, receiver_spec(receiver))
@@ -193,7 +207,7 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
 
 
 async def test_a_worker_that_dies_during_the_request_repeats_it(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
-    """Another worker sends the event again, with the same id and body, after the lease of the attempt."""
+    """If a worker stops during an attempt to send an event, another worker sends it again with equal id and body after the lease."""
     release = asyncio.Event()
 
     async def hang(_: ReceivedRequest) -> web.StreamResponse:
@@ -206,17 +220,19 @@ async def test_a_worker_that_dies_during_the_request_repeats_it(environment: Syn
     await create_repository(environment, receiver_spec(receiver))
     first = await receiver.next()
     await environment.stop()
-    await environment.api.sql("update notification set next_attempt_at = now()")  # Let the lease expire.
+    # The lease of the attempt expires.
+    await environment.api.sql("update notification set next_attempt_at = now()")
     release.set()
     await environment.start()
     second = await receiver.next()
-    assert (first.id, first.body) == (second.id, second.body)
+    assert first.id == second.id
+    assert first.body == second.body
 
 
 async def test_a_slow_receiver_delays_neither_syncs_nor_other_receivers(
     environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While one receiver does not respond, syncs end and the other receiver gets each event. The status has the error of the first."""
+    """While a receiver does not respond, syncs end, another receiver gets each event, and the status has an error of the slow receiver."""
     monkeypatch.setattr("dashwright.jobs_worker.main.WebhookClient", partial(WebhookClient, seconds=0.5))
     release = asyncio.Event()
 
@@ -243,7 +259,7 @@ async def test_a_slow_receiver_delays_neither_syncs_nor_other_receivers(
 async def test_attempts_end_at_410_and_at_their_time_limit(
     environment: SyncEnvironment, receiver: WebhookReceiver, status: int, seconds: float, error: str
 ) -> None:
-    """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
+    """After a response 410 Gone, and after the time limit of attempts, an event is deleted. A redirect is an error and is not followed."""
     receiver.respond = respond_with(status)
     await environment.start(notification_seconds=seconds)
     await create_repository(environment, receiver_spec(receiver))
@@ -255,7 +271,8 @@ async def test_attempts_end_at_410_and_at_their_time_limit(
 async def test_a_corrected_receiver_gets_the_waiting_event(
     environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A changed address of a receiver in the spec gets the waiting events immediately."""
+    """If the address of a receiver is changed in the spec, the waiting events are sent to the new address immediately."""
+    # Without the change, the next attempt would be after an hour.
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
     async with receiving() as wrong_receiver:
         wrong_receiver.respond = respond_with(*[500] * 1000)
@@ -270,7 +287,7 @@ async def test_a_corrected_receiver_gets_the_waiting_event(
 async def test_a_removed_receiver_gets_no_event(
     environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The waiting events of a receiver that was removed from the spec are deleted, and its outcome disappears from the status."""
+    """If a receiver is removed from the spec, its waiting events are deleted, and the status no longer has its outcome."""
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
     receiver.respond = respond_with(*[500] * 1000)
     await create_repository(environment, receiver_spec(receiver))
@@ -289,9 +306,9 @@ async def test_a_removed_receiver_gets_no_event(
 async def test_a_secret_is_kept_and_never_shown(
     environment: SyncEnvironment, receiver: WebhookReceiver, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """No response, log line, event or audit event has the secret, in plain or sealed form.
+    """No response, log line, event or audit event contains the secret, in plain or sealed form.
 
-    A write without the secret keeps the stored one, unless the host changes.
+    A write without the secret keeps the stored secret. If the write changes the host of the receiver, it is refused.
     """
     created = await create_repository(environment, receiver_spec(receiver))
     await receiver.next()
@@ -310,11 +327,10 @@ async def test_a_secret_is_kept_and_never_shown(
     ]
     logged = str(capfd.readouterr())
     assert put_response["spec"]["title"] == "Renamed", put_response
-    assert (
-        put_response["secure"]
-        == created["secure"]
-        == {"notifications": {"chat": {"name": created["secure"]["notifications"]["chat"]["name"]}}}
-    )
+    assert put_response["secure"] == created["secure"]
+    # A response has only the name of the stored secret.
+    secret_name = created["secure"]["notifications"]["chat"]["name"]
+    assert created["secure"] == {"notifications": {"chat": {"name": secret_name}}}
     assert sealed
     for text in (*map(str, public_texts), logged):
         assert SECRET not in text
@@ -323,9 +339,11 @@ async def test_a_secret_is_kept_and_never_shown(
     assert "secret-path" not in logged
     moved = {**updated, "spec": {**updated["spec"], "notifications": [{"name": "chat", "url": "https://example.com/"}]}}
     status, error = await environment.api("PUT", TEAM, moved)
-    assert (status, error["details"]["causes"][0]["field"]) == (422, "secure.notifications.chat.create")
+    assert status == 422
+    assert error["details"]["causes"][0]["field"] == "secure.notifications.chat.create"
 
 
+#: A valid receiver, and its secret.
 RECEIVER = {"name": "chat", "url": "https://example.com/"}
 CHAT = {"chat": {"create": SECRET}}
 

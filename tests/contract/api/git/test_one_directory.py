@@ -17,7 +17,7 @@ INSIDE = {"deploy/boards/a.json": dashboard("a", "A"), "deploy/boards/in/b.json"
 
 @pytest.fixture
 async def team(environment: SyncEnvironment) -> SyncEnvironment:
-    """Sync two dashboards of ``deploy/boards``. The files outside of that directory are invalid."""
+    """Return the environment after a sync of the directory ``deploy/boards`` with two dashboards. Most files outside are invalid."""
     environment.work_tree.commit({**OUTSIDE, **INSIDE})
     await environment.create_repository(path="/deploy/boards/")
     return environment
@@ -32,7 +32,7 @@ async def allow_writes(environment: SyncEnvironment) -> None:
 
 
 async def run_job(environment: SyncEnvironment, action: str, **options: Any) -> dict[str, Any]:
-    """Run a job and return its status once it has ended."""
+    """Run a job, wait until it has ended, and return its status."""
     status, created = await environment.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
     assert status == 202, created
     await wait_until(environment.api.database, environment.is_at_rest)
@@ -68,7 +68,8 @@ async def test_only_the_directory_is_stored(team: SyncEnvironment) -> None:
         {"deploy/boards/a.json": None, "deploy/boards/c.json": dashboard("c", "C"), "c.json": "{", "deploy/in/b.json": "{"}
     )
     status = await team.advance()
-    assert (is_healthy(status), status["sync"]["incremental"]) == (True, True)
+    assert is_healthy(status)
+    assert status["sync"]["incremental"]
     assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "B", "c.json": "C"}
     _, body = await team.api("GET", f"{DASHBOARDS}/b")
     assert body["metadata"]["annotations"]["grafana.app/sourcePath"] == "in/b.json"
@@ -82,7 +83,9 @@ async def test_a_commit_outside_of_the_directory_changes_nothing(team: SyncEnvir
     newest_version = await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'")
     newest = team.work_tree.commit({"a.json": "{{", "deploy/boards.json": None, "elsewhere/c.json": dashboard("c", "C")})
     status = await team.advance()
-    assert (is_healthy(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
+    assert is_healthy(status)
+    assert status["sync"]["lastRef"] == newest
+    assert status["sync"]["incremental"]
     before = await count_jobs(team)
     await team.advance(600)
     assert await count_jobs(team) == before
@@ -96,7 +99,9 @@ async def test_file_paths_are_relative_to_the_directory(team: SyncEnvironment) -
     _, body = await team.api("GET", FILES)
     assert [item["path"] for item in body["items"]] == ["a.json", "in/b.json"]
     status, file = await team.api("POST", f"{FILES}/new/c.json", json.loads(dashboard("c", "C")))
-    assert (status, file["path"], file["urls"]["sourceURL"]) == (200, "new/c.json", f"{url}/blob/main/deploy/boards/new/c.json"), file
+    assert status == 200, file
+    assert file["path"] == "new/c.json"
+    assert file["urls"]["sourceURL"] == f"{url}/blob/main/deploy/boards/new/c.json"
     assert (await team.api("POST", f"{FILES}/far/b.json", params={"originalPath": "in/b.json"}))[0] == 200
     assert (await team.api("DELETE", f"{FILES}/a.json"))[0] == 200
     assert (await team.api("PUT", f"{FILES}/new/c.json", json.loads(dashboard("c", "Side")), params={"ref": "side"}))[0] == 200
@@ -105,10 +110,12 @@ async def test_file_paths_are_relative_to_the_directory(team: SyncEnvironment) -
     assert await stored_titles(team) == {"": "Team", "far": "far", "far/b.json": "B", "new": "new", "new/c.json": "C"}
     _, side_file = await team.api("GET", f"{FILES}/new/c.json", params={"ref": "side"})
     assert side_file["resource"]["file"]["spec"]["title"] == "Side"
+    # A complete path, a path outside of the directory, and a path that leads out of it.
     for path in ("deploy/boards/new/c.json", "boards/in/b.json", "..%2Fboards.json"):
         assert (await team.api("GET", f"{FILES}/{path}"))[0] in (400, 404)
     sync = (await team.advance())["sync"]
-    assert (sync["state"], sync["lastRef"]) == ("success", git(team.server.root / "team.git", "rev-parse", "main"))
+    assert sync["state"] == "success"
+    assert sync["lastRef"] == git(team.server.root / "team.git", "rev-parse", "main")
 
 
 async def test_an_edit_changes_the_file_in_the_directory(team: SyncEnvironment) -> None:
@@ -117,7 +124,8 @@ async def test_an_edit_changes_the_file_in_the_directory(team: SyncEnvironment) 
     _, body = await team.api("GET", f"{DASHBOARDS}/b")
     body["spec"]["title"] = "B2"
     status, body = await team.api("PUT", f"{DASHBOARDS}/b", body)
-    assert (status, body["metadata"]["annotations"]["grafana.app/sourcePath"]) == (200, "in/b.json"), body
+    assert status == 200, body
+    assert body["metadata"]["annotations"]["grafana.app/sourcePath"] == "in/b.json"
     assert json.loads(git(team.server.root / "team.git", "show", "main:deploy/boards/in/b.json"))["title"] == "B2"
     assert files_on_host(team) == OUTSIDE.keys() | INSIDE.keys()
 
@@ -135,6 +143,7 @@ async def test_deleting_the_last_file_keeps_the_directory(team: SyncEnvironment)
 async def test_an_export_writes_into_the_directory(team: SyncEnvironment) -> None:
     """The prefix of an export is relative to the directory, and files outside of it do not conflict."""
     await allow_writes(team)
+    # The title of the exported dashboard becomes the name of its file.
     assert (await team.api("POST", DASHBOARDS, {"metadata": {"name": "x"}, "spec": {"title": "values"}}))[0] == 201
     status = await run_job(team, "export", prefix="more", branch="exported")
     assert status["state"] == "success", status
@@ -143,10 +152,11 @@ async def test_an_export_writes_into_the_directory(team: SyncEnvironment) -> Non
 
 async def test_lint_reads_the_configuration_in_the_directory(team: SyncEnvironment) -> None:
     """Lint uses the ``.dashboard-lint`` of the directory and ignores that of the branch's root."""
+    # A configuration that excludes the rule which the dashboard violates.
     lint_configuration = "exclusions:\n  uneditable-dashboard:\n"
 
     async def issues() -> set[str]:
-        """Return the rules that the file violates."""
+        """Return the rules that the file ``a.json`` violates."""
         _, body = await team.api("GET", f"{FILES}/a.json")
         return {issue["rule"] for issue in body.get("lint", [])}
 
@@ -167,19 +177,23 @@ async def test_the_history_is_that_of_the_directory(team: SyncEnvironment) -> No
         _, body = await team.api("GET", f"{REPOSITORIES}/team/history{path}")
         return [item["ref"] for item in body["items"]]
 
-    assert await history() == await history("/a.json") == [second, first]
+    assert await history() == [second, first]
+    assert await history("/a.json") == [second, first]
     assert await history("/in/") == [first]
+    # The path is relative to the directory, in which no file or directory is named ``deploy``.
     assert (await team.api("GET", f"{REPOSITORIES}/team/history/deploy"))[0] == 404
 
 
 async def test_a_changed_path_causes_a_full_sync(team: SyncEnvironment) -> None:
-    """Objects named by the new directory's files remain the same objects; other objects are deleted until the path is changed back."""
+    """After a change of the path, an object whose name is in a file of the new directory keeps its uid. Other objects are deleted."""
     uid = await team.api.sql("select uid from resource where name = 'b'")
     await team.change(path="boards")
     status = await team.advance()
-    assert (is_healthy(status), status["sync"]["incremental"]) == (True, False)
+    assert is_healthy(status)
+    assert not status["sync"]["incremental"]
     assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "not this one"}
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
+    # Without a path, the repository is the whole branch.
     await team.change(path="")
     await team.advance()
     assert {"deploy", "deploy/boards", "deploy/boards/a.json"} <= set(await stored_titles(team))
@@ -202,7 +216,8 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, mis
     assert status["sync"]["state"] == "error"
     assert "spec.githost.path" in status["sync"]["message"][0]
     _, plan = await team.api("POST", f"{REPOSITORIES}/team/sync", params={"dryRun": "All"})
-    assert (plan["errors"], plan.get("items", [])) == (status["sync"]["message"], [])
+    assert plan["errors"] == status["sync"]["message"]
+    assert plan.get("items", []) == []
     assert (await team.api("GET", FILES))[0] == 409
     assert await stored_titles(team) == before
     await team.change(path="deploy/new" if missing_path == "moved" else "deploy/boards")
@@ -211,7 +226,7 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, mis
 
 
 async def test_a_directory_that_does_not_exist_yet_is_empty(environment: SyncEnvironment) -> None:
-    """Files of the directory are stored when it is created, and it may become empty if a ``.keep`` file keeps it."""
+    """Before its directory exists, a repository is healthy and empty. If the directory keeps only a ``.keep`` file, it is empty again."""
     environment.work_tree.commit(dict(OUTSIDE))
     await environment.create_repository(path="deploy/boards")
     assert is_healthy(await environment.status())
@@ -224,7 +239,7 @@ async def test_a_directory_that_does_not_exist_yet_is_empty(environment: SyncEnv
 
 
 async def test_a_rollback_restores_the_directory(team: SyncEnvironment) -> None:
-    """A rollback restores the objects of the directory."""
+    """A rollback restores the changed and the deleted dashboard of the directory."""
     team.work_tree.commit({"deploy/boards/a.json": dashboard("a", "A2"), "deploy/boards/in/b.json": None})
     assert is_healthy(await team.advance())
     assert (await team.api("POST", f"{REPOSITORIES}/team/rollback"))[0] == 202

@@ -10,7 +10,7 @@ from tests.contract.api.git.sync_environment import REPOSITORIES, SyncEnvironmen
 from dashwright.api.workers import picture_client
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
-#: A dashboard whose built copy has the same content.
+#: A dashboard that a later commit copies, as the build of a plugin does.
 HOME = dashboard("home", "Home")
 #: Files by path. Only those below ``dashboards/`` are dashboards.
 FIRST_COMMIT = {
@@ -78,7 +78,7 @@ async def allow_writes(environment: SyncEnvironment) -> None:
 
 
 async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
-    """Dashboards with any file name are stored. Copies and files without a dashboard cause no error and no folder, in every commit."""
+    """After each commit, the repository is healthy. Only files with dashboards, and folders with such files, are stored."""
     environment.work_tree.commit(dict(FIRST_COMMIT))
     await environment.create_repository()
     assert is_healthy(await environment.status()), await environment.errors()
@@ -88,19 +88,23 @@ async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
         environment.work_tree.commit(dict(files))
         assert is_healthy(await environment.advance()), await environment.errors()
     assert (await stored_dashboards(environment))["pmm-app/dist/dashboards/Home_Dashboard.json"] == "home"
-    before = await stored_dashboards(environment), await stored_folders(environment)
+    dashboards_before, folders_before = await stored_dashboards(environment), await stored_folders(environment)
     await environment.rename("Next sync is full")
     assert is_healthy(await environment.advance())
     status = json.loads(await environment.api.sql("select status from job order by created_at desc limit 1"))
     summary = next(entry for entry in status["summary"] if entry["resource"] == "dashboards")
-    assert (await stored_dashboards(environment), await stored_folders(environment)) == before
-    # Ignored are the JSON and YAML files without a dashboard. The template of a chart, which is not YAML, is a warning, too.
-    assert (summary["ignored"], summary["warning"], summary["error"]) == (11, 1, 0)
+    assert await stored_dashboards(environment) == dashboards_before
+    assert await stored_folders(environment) == folders_before
+    # The JSON and YAML files without a dashboard are ignored. The template of a chart, which is not YAML, is a warning, too.
+    assert summary["ignored"] == 11
+    assert summary["warning"] == 1
+    assert summary["error"] == 0
 
 
 async def test_any_name_is_reached_over_http(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose name has special characters can be read, edited, previewed and deleted by its path, and has a history."""
-    monkeypatch.setattr(picture_client, "TIMEOUT_SECONDS", 0.01)  # Without an expressions worker the preview has no pictures.
+    # No expressions worker runs, so the preview would wait for its pictures until the time-out.
+    monkeypatch.setattr(picture_client, "TIMEOUT_SECONDS", 0.01)
     environment.work_tree.commit(dict(FIRST_COMMIT))
     await environment.create_repository()
     await allow_writes(environment)
@@ -109,34 +113,40 @@ async def test_any_name_is_reached_over_http(environment: SyncEnvironment, monke
     path = next(path for path in LATER_COMMITS[0] if "%20" in path)
     quoted_path = quote(path, safe="/")
     _, body = await environment.api("GET", f"{REPOSITORIES}/team/files/{quoted_path}")
-    assert (body["path"], body["resource"]["file"]["metadata"]["name"]) == (path, "odd")
+    assert body["path"] == path
+    assert body["resource"]["file"]["metadata"]["name"] == "odd"
     status, edited = await environment.api("PUT", f"{REPOSITORIES}/team/files/{quoted_path}", json.loads(dashboard("odd", "Edited")))
-    assert (status, edited.get("errors")) == (200, None)
+    assert status == 200
+    assert "errors" not in edited
     _, history = await environment.api("GET", f"{REPOSITORIES}/team/history/{quoted_path}")
     assert len(history["items"]) == 2
     assert (await environment.titles())["odd"] == "Edited"
     async with environment.api.session.get(f"/preview/team/{quoted_path}", headers={"Authorization": ADMIN}) as page:
-        assert (page.status, "&amp; + &#39; , # = ; @ ! [a] {b} ~ %20" in await page.text()) == (200, True)
+        assert page.status == 200
+        assert "&amp; + &#39; , # = ; @ ! [a] {b} ~ %20" in await page.text()
     assert (await environment.api("DELETE", f"{REPOSITORIES}/team/files/{quoted_path}"))[0] == 200
     assert "odd" not in await environment.titles()
 
 
 async def test_patterns_choose_the_files(environment: SyncEnvironment) -> None:
-    """Changed patterns cause a full sync. Files that are not selected count as missing and cannot be written."""
+    """Changed patterns cause a full sync, which stores only the selected files. Files that are not selected cannot be written."""
     environment.work_tree.commit({**FIRST_COMMIT, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
     await environment.create_repository()
     await allow_writes(environment)
+    # Two files have dashboards with one name, until the patterns exclude one of them.
     assert (await environment.status())["sync"]["state"] == "error"
     await environment.change(exclude=["pmm-app/dist/", "**/OS/**"])
     status = await environment.advance()
-    assert (is_healthy(status), status["sync"]["incremental"]) == (True, False)
+    assert is_healthy(status)
+    assert not status["sync"]["incremental"]
     assert set(await stored_dashboards(environment)) == {
         "dashboards/MySQL/MySQL_Instance_Summary.json",
         "dashboards/Insight/Home_Dashboard.json",
     }
     assert await stored_folders(environment) == {"dashboards", "dashboards/MySQL", "dashboards/Insight", "pmm-app"}
     code, error = await environment.api("POST", f"{REPOSITORIES}/team/files/dashboards/OS/x.json", json.loads(dashboard("x", "X")))
-    assert (code, "not selected by include and exclude" in error["message"]) == (400, True)
+    assert code == 400
+    assert "not selected by include and exclude" in error["message"]
     await environment.change(include=["dashboards/Insight/"], exclude=[])
     assert is_healthy(await environment.advance())
     assert set(await stored_dashboards(environment)) == {"dashboards/Insight/Home_Dashboard.json"}

@@ -1,4 +1,4 @@
-"""Number of requests that a sync sends to the git host: few, and independent of the number of files and commits."""
+"""The number of requests that a sync sends to the git host does not depend on the number of files and commits."""
 
 import pygit2
 from tests.contract.api.git.sync_environment import SyncEnvironment, dashboard, is_healthy
@@ -12,11 +12,11 @@ FEW_FILES, MANY_FILES = 3, 300
 
 
 async def test_requests_do_not_grow_with_the_repository(environment: SyncEnvironment) -> None:
-    """Each sync sends at most five requests, for any number of files and commits; without a new commit there is no sync."""
+    """Each sync sends at most five requests, for any number of files and commits. Without a new commit, only the schedule sends some."""
     work_tree, sent_requests = environment.work_tree, environment.server.requests
 
     async def count_requests() -> int:
-        """Run what is due and return the number of requests that were sent."""
+        """Run the next sync, and return the number of requests of the schedule and of the sync."""
         sent_requests.clear()
         assert is_healthy(await environment.advance())
         return len(sent_requests)
@@ -47,7 +47,7 @@ def files(count: int, title: str) -> dict[str, str | bytes | None]:
 
 
 async def test_a_rewritten_history_needs_no_more_requests(environment: SyncEnvironment) -> None:
-    """A sync after a rewrite of a thousand commits sends as few requests as any other."""
+    """A sync after a rewrite of a thousand commits sends at most five requests, too."""
     work_tree = environment.work_tree
     work_tree.commit({"a.json": dashboard("a", "A")})
     repository = pygit2.Repository(str(work_tree.folder))

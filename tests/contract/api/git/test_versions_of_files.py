@@ -14,24 +14,26 @@ __all__ = ["start_repository"]
 
 
 def resource(version: str, name: str) -> dict[str, Any]:
-    """Return a dashboard in the form of the version: with elements and a layout in v2 and its drafts, else classic."""
-    elements: dict[str, Any] = {"elements": {}, "layout": {"kind": "GridLayout", "spec": {"items": []}}}
-    spec = {"title": name, **(elements if version.startswith("v2") else {"panels": [], "schemaVersion": 42})}
+    """Return a dashboard in the form of a version: with elements and a layout in version 2, with panels in earlier versions."""
+    spec: dict[str, Any] = {"title": name}
+    if version.startswith("v2"):
+        spec |= {"elements": {}, "layout": {"kind": "GridLayout", "spec": {"items": []}}}
+    else:
+        spec |= {"panels": [], "schemaVersion": 42}
     return {"apiVersion": DASHBOARD.api_version(version), "kind": "Dashboard", "metadata": {"name": name}, "spec": spec}
 
 
 async def test_files_of_every_version_are_stored(git_api: Api, start_repository: StartRepository) -> None:
-    """A file in any served version is stored without error, and served in that version with all of its members."""
-    trees = [resource(version, f"{version}-{suffix}") for version in DASHBOARD.versions for suffix in ("json", "yaml")]
-    files: dict[str, str | bytes | None] = {
-        f"all/{tree['metadata']['name']}.{tree['metadata']['name'].partition('-')[2]}": (
-            json.dumps(tree) if tree["metadata"]["name"].endswith("json") else write_yaml(tree)
-        )
-        for tree in trees
-    }
+    """A dashboard in a JSON or YAML file of any version is stored, and is served in this version with all members of the file."""
+    files: dict[str, str | bytes | None] = {}
+    for version in DASHBOARD.versions:
+        files[f"all/{version}.json"] = json.dumps(resource(version, f"{version}-json"))
+        files[f"all/{version}.yaml"] = write_yaml(resource(version, f"{version}-yaml"))
     await start_repository(files)
-    for tree in trees:
-        version, name = tree["apiVersion"].partition("/")[2], tree["metadata"]["name"]
-        status, body = await git_api("GET", f"{DASHBOARDS.replace('v2alpha1', version)}/{name}")
-        assert (status, body["apiVersion"]) == (200, tree["apiVersion"]), body
-        assert body["spec"].items() >= tree["spec"].items()
+    for version in DASHBOARD.versions:
+        for name in (f"{version}-json", f"{version}-yaml"):
+            expected = resource(version, name)
+            status, body = await git_api("GET", f"{DASHBOARDS.replace('v2alpha1', version)}/{name}")
+            assert status == 200, body
+            assert body["apiVersion"] == expected["apiVersion"]
+            assert body["spec"].items() >= expected["spec"].items()
