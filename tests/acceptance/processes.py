@@ -103,7 +103,7 @@ class Service:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process was started and has not ended."""
+        """True if the process was started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
     async def stop(self) -> int:

@@ -37,7 +37,7 @@ class RecordingHandler:
 
     @property
     def is_empty(self) -> bool:
-        """Whether ``next`` has returned every recorded delivery."""
+        """True if ``next`` has returned every recorded delivery."""
         return self._deliveries.empty()
 
 

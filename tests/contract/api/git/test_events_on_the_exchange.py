@@ -125,7 +125,7 @@ async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncE
 
 
 async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
-    """Of the 13,000 events of an organization, the newest 10,000 remain. Other organizations, and webhooks of batches, lose no event."""
+    """The newest 10,000 of an organization's 13,000 events remain. Other organizations, and webhooks of batches, lose no event."""
     # In one transaction, now() is the same for all events, so that the two types of receivers have as many of the newest ones.
     async with database.transaction() as connection:
         await connection.execute(INSERT_WAITING_EVENTS, "webhook", "repository", "default", 6_500)

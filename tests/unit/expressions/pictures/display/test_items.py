@@ -85,7 +85,7 @@ def test_title_of_a_row_contains_cells(template: str, title: str) -> None:
 
 @pytest.mark.parametrize(("limit", "count"), [(None, 25), (7, 7), (0, 25), (1e9, 40), ("x", 25)])
 def test_number_of_rows_is_limited(limit: Any, count: int) -> None:
-    """Of 40 rows, as many as the limit are items. Without a valid limit, 25 rows are items."""
+    """If a frame has 40 rows, as many rows as the limit are items. Without a valid limit, 25 rows are items."""
     rows = Frame([numbers("n", *range(40))])
     assert len(items(rows, options={"values": True, "limit": limit})) == count
 
