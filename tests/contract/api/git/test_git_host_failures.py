@@ -158,7 +158,7 @@ async def test_an_expired_token_is_reported_until_it_works(environment: SyncEnvi
     await environment.create_repository(token=TOKEN)
 
     async def check_rejection(title: str) -> None:
-        """Check that a commit with a title is not synced, because the host rejects the token."""
+        """Commit a title. Raises AssertionError unless it is not synced because the host rejects the token."""
         environment.work_tree.commit({"a.json": dashboard("a", title)})
         status = await environment.advance()
         assert status["health"]["message"] == ["the git host requires a valid token: it is missing, wrong or expired"]

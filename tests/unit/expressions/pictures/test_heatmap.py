@@ -17,13 +17,14 @@ from dashwright.expressions.pictures.panels.colour_schemes import scheme_palette
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.heat_cells import grid_of_cells
 from dashwright.expressions.pictures.panels.heat_grid import grid_of
+from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 
 WITHOUT_LEGEND = {"legend": {"show": False}}
 
 
 def buckets(*columns: tuple[str, list[float | None]], **labels: str) -> list[Frame]:
-    """Return a frame for each bucket, as Prometheus has them."""
+    """Return a frame for each bucket, whose upper bound is the label ``le`` as in Prometheus."""
     return [Frame([times(len(values)), numbers("Value", *values, le=bound, **labels)], ref_id="A") for bound, values in columns]
 
 
@@ -53,7 +54,9 @@ def test_histograms_with_other_labels_are_added() -> None:
     """Differences are computed for each group of labels; cells with the same bounds are added."""
     frames = [*buckets(("1", [1]), ("2", [3]), host="a"), *buckets(("1", [10]), ("2", [30]), host="b")]
     grid = grid_of(props_of(cumulative_panel(), *frames))
-    assert (list(grid.names), grid.counts.tolist()) == (["1", "2"], [[11], [22]])
+    assert list(grid.names) == ["1", "2"]
+    # Of each host, 1 or 10 values are in the first bucket, and 2 or 20 more in the second one.
+    assert grid.counts.tolist() == [[11], [22]]
 
 
 def cells_of(**columns: list[float]) -> Frame:
@@ -71,7 +74,9 @@ def test_native_histograms_are_rows_between_their_bounds() -> None:
     assert grid.counts.tolist()[0] == [5, 7]
     assert np.isnan(grid.counts[1]).all()
     assert grid.counts[2, 0] == 6
-    assert (grid.starts.tolist(), grid.ends.tolist()) == ([-60_000, 60_000], [60_000, 180_000])
+    # The distance of the times, two minutes, is the width of the cells, which end at their times.
+    assert grid.starts.tolist() == [-60_000, 60_000]
+    assert grid.ends.tolist() == [60_000, 180_000]
     assert grid.is_logarithmic
     assert {"1", "2", "4", "8"} <= set(visible_texts(draw_panel("heatmap", frame, options=WITHOUT_LEGEND)))
 
@@ -81,10 +86,12 @@ def test_native_histograms_are_rows_between_their_bounds() -> None:
     [("yMin", [10, 20, 30]), ("yMax", [0, 10, 20]), ("y", [10, 20, 30])],
 )
 def test_one_bound_of_cells_is_enough(name: str, edges: list[float]) -> None:
-    """If cells have one bound, the other one is that of the next row."""
+    """If cells have only one bound, their other bound is that of the next row, or of the previous row for upper bounds."""
     frame = cells_of(minutes=[1, 1], Count=[1, 2], **{name: [10.0, 20.0]})
     grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
-    assert (list(grid.edges), grid.counts.tolist(), grid.is_logarithmic) == (edges, [[1], [2]], False)
+    assert list(grid.edges) == edges
+    assert grid.counts.tolist() == [[1], [2]]
+    assert not grid.is_logarithmic
 
 
 @pytest.mark.parametrize(("name", "start"), [("xMin", 60_000), ("xMax", 0), ("x", 30_000)])
@@ -104,16 +111,19 @@ def test_logarithmic_cells_grow_by_their_factor() -> None:
     assert list(grid.edges) == [1, 10, 100, 1000]
 
 
-@pytest.mark.parametrize(("yMin", "yMax"), [([2], [2]), ([1, 2], [2, 2]), ([1, 3], [2, 1])])
-def test_cells_without_a_height_are_not_drawn(yMin: list[float], yMax: list[float]) -> None:  # noqa: N803 - names of columns
-    """Cells whose upper bound is not above the lower one are omitted. Without other cells, the panel has no data."""
-    frame = cells_of(minutes=[1] * len(yMin), yMin=yMin, yMax=yMax, count=[5] * len(yMin))
-    props = props_of(panel_of("heatmap"), frame)
-    if len(yMin) == 1:
-        with pytest.raises(NothingToDraw, match="No data"):
-            grid_of_cells(frame, props)
-    else:
-        assert grid_of_cells(frame, props).counts.tolist() == [[5]]
+@pytest.mark.parametrize("second_bounds", [(2, 2), (3, 1)], ids=["equal bounds", "upper bound below the lower one"])
+def test_cells_without_a_height_are_not_drawn(second_bounds: tuple[float, float]) -> None:
+    """A cell whose upper bound is not above its lower bound is omitted."""
+    low, high = second_bounds
+    frame = cells_of(minutes=[1, 1], yMin=[1, low], yMax=[2, high], count=[5, 5])
+    assert grid_of_cells(frame, props_of(panel_of("heatmap"), frame)).counts.tolist() == [[5]]
+
+
+def test_only_cells_without_a_height_are_no_data() -> None:
+    """A panel whose only cell has no height shows a message."""
+    frame = cells_of(minutes=[1], yMin=[2], yMax=[2], count=[5])
+    with pytest.raises(NothingToDraw, match="No data"):
+        grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
 
 
 def test_cells_without_a_column_have_a_message() -> None:
@@ -127,6 +137,7 @@ def test_cells_without_a_column_have_a_message() -> None:
 def test_many_cells_share_pixels() -> None:
     """The counts of cells that are smaller than two pixels are added."""
     frame = cells_of(minutes=list(range(1000)), yMin=[row % 500 for row in range(1000)], Count=[1] * 1000)
+    # A panel of 100 by 100 pixels has space for 50 by 50 cells.
     grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame, width=100, height=100))
     assert max(grid.counts.shape) <= 50
     assert np.nansum(grid.counts) == 1000
@@ -137,7 +148,8 @@ def test_series_without_a_format_are_rows_with_unchanged_counts() -> None:
     grid = grid_of(props_of(panel_of("heatmap"), *buckets(("1", [5]), ("2", [3]))))
     assert grid.counts.tolist() == [[5], [3]]
     grid = grid_of(props_of(panel_of("heatmap"), series(1, 2, name="z"), series(3, None, name="b")))
-    assert (list(grid.names), grid.name_place) == (["z", "b"], "middle")
+    assert list(grid.names) == ["z", "b"]
+    assert grid.name_place == "middle"
     assert np.nan_to_num(grid.counts, nan=-1).tolist() == [[1, 2], [3, -1]]
 
 
@@ -200,9 +212,11 @@ def test_reversed_palettes_have_the_other_order(name: str, is_dark: bool) -> Non
 
 def test_sequential_palettes_begin_near_the_background() -> None:
     """Small counts are dark on dark panels and light on light ones."""
-    dark, light = (scheme_palette("Oranges", 3, is_dark=is_dark, is_reversed=False) for is_dark in (True, False))
-    assert (dark[0], light[0]) == ("#7f2704", "#fff5eb")
-    assert dark == light[::-1]
+    on_dark = scheme_palette("Oranges", 3, is_dark=True, is_reversed=False)
+    on_light = scheme_palette("Oranges", 3, is_dark=False, is_reversed=False)
+    assert on_dark[0] == "#7f2704"
+    assert on_light[0] == "#fff5eb"
+    assert on_dark == on_light[::-1]
 
 
 def test_opacity_is_exponential_or_linear() -> None:
@@ -212,13 +226,15 @@ def test_opacity_is_exponential_or_linear() -> None:
         re.findall(r'stop-color="(#\w+)"', svg_of(draw_panel("heatmap", series(1, 2), options={"color": {**steps, **options}})))
         for options in ({"scale": "linear"}, {"scale": "exponential", "exponent": 0.5})
     )
-    assert (linear[0], linear[-1]) == (exponential[0], exponential[-1]) == ("#181b1f", "#ffffff")
+    for stops in (linear, exponential):
+        assert stops[0] == THEMES["dark"].panel
+        assert stops[-1] == "#ffffff"
     # Each of the three colours has two stops, so the third one is the first stop of the middle colour.
     assert linear[2] < exponential[2]
 
 
 def test_labels_have_units_and_the_legend_its_range() -> None:
-    """Bounds have the unit of the axis, and the legend shows the lowest and the highest count."""
+    """Labels of bounds have the unit of the axis, and the legend shows the lowest and the highest count."""
     texts = visible_texts(draw_panel("heatmap", *buckets(("0.5", [3]), ("1", [7])), options={"yAxis": {"unit": "s"}}))
     assert texts[:2] == ["500 ms", "1 s"]
     assert texts[-2:] == ["3", "7"]

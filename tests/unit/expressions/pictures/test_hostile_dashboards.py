@@ -1,4 +1,4 @@
-"""Dashboards that try to exhaust the worker: each is drawn within seconds, and the picture says what is limited."""
+"""Dashboards that try to exhaust the worker: each of them is drawn within seconds, and notices name the limits."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def report_of(spec: dict[str, Any], **options: Any) -> Any:
 
 
 def board(*panels: dict[str, Any], variables: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
-    """Return a dashboard."""
+    """Return a dashboard with panels and variables."""
     return {"panels": list(panels), "templating": {"list": list(variables)}}
 
 
@@ -45,7 +45,7 @@ def text_panel(content: str, mode: str = "markdown") -> dict[str, Any]:
 
 
 def stat(**members: Any) -> dict[str, Any]:
-    """Return a panel of the type ``stat`` with a query, unless other members replace them."""
+    """Return a panel of the type ``stat`` with a query. ``members`` are further members, or replace these."""
     return {"id": 1, "type": "stat", "title": "S", "targets": [TARGET], **members}
 
 
@@ -63,7 +63,7 @@ VARIABLE_WITH_MANY_VALUES = {
 
 
 class OneDataSource(SourceRegistry):
-    """Data sources with a name on which some regular expressions do not end."""
+    """Data sources, the only one of which has a name on which some regular expressions do not end."""
 
     async def catalog(self, context: QueryContext) -> Catalog:
         """Return the only data source."""
@@ -126,7 +126,7 @@ def test_panels_with_one_id_are_all_drawn() -> None:
 )
 @pytest.mark.parametrize("mode", ["markdown", "html"])
 def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
-    """Deeply nested marks are drawn in time, and the picture has neither images nor links."""
+    """A text with very many marks or elements is drawn in time, and the picture has neither images nor links."""
     report = report_of(board(text_panel(content, mode)))
     assert report["panels"][0]["state"] in ("drawn", "partial", "noData")
     assert "<img" not in report["svg"]
@@ -150,7 +150,7 @@ def test_a_panel_over_time_names_missing_times(panel_type: str) -> None:
 
 
 def nested_lists(depth: int) -> Any:
-    """Return a text in lists that are nested in each other."""
+    """Return a list in a list, and so on to a depth, with a text in the innermost list."""
     value: Any = "x"
     for _ in range(depth):
         value = [value]
@@ -175,7 +175,7 @@ def test_a_regular_expression_that_never_ends_is_stopped() -> None:
 
 
 def test_one_transformation_too_many_is_named() -> None:
-    """The error of a panel with too many transformations has their number."""
+    """A panel with 5,000 transformations has an error with their number."""
     steps = [{"id": "limit", "options": {"limitField": 1}}] * 5_000
     (panel,) = report_of(board(stat(transformations=steps)))["panels"]
     assert panel["state"] == "error"

@@ -28,8 +28,11 @@ def read_panel(spec: dict[str, Any], models: dict[str, Any]) -> Panel:
 def test_a_library_panel_has_the_position_of_the_dashboard_and_the_content_of_the_library(spec: dict[str, Any]) -> None:
     """The id and the position are those in the dashboard; the type and the title are those in the library."""
     panel = read_panel(spec, {"u": MODEL})
-    assert (panel.id, panel.type, panel.title, panel.problem) == (3, "text", "Shared", "")
+    assert panel.id == 3
     assert (panel.position.x, panel.position.width, panel.position.height) == (6, 6, 4)
+    assert panel.type == "text"
+    assert panel.title == "Shared"
+    assert panel.problem == ""
 
 
 def test_exported_dashboards_contain_their_library_panels() -> None:

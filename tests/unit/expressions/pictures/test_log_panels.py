@@ -33,7 +33,8 @@ def logs(*frames: Frame, height: float = 200, **options: Any) -> PanelDrawing:
 
 
 def test_the_newest_line_is_first_unless_the_order_is_ascending() -> None:
-    """Lines of several frames are one list by time."""
+    """The lines of several frames are ordered by time, by default from the newest to the oldest."""
+    # The second frame has one line, half a minute after the first line of the first frame.
     frames = [log("a", "b"), Frame([Field("t", FieldType.TIME, np.array([30_000_000_000])), texts("x", "between")])]
     assert visible_lines(logs(*frames)) == ["b", "between", "a"]
     assert visible_lines(logs(*frames, sortOrder="Ascending")) == ["a", "between", "b"]
@@ -56,7 +57,7 @@ def test_the_level_is_that_of_the_column_or_of_the_first_word(column_level: str,
 
 
 def test_levels_come_from_columns_and_labels() -> None:
-    """The column ``severity``, or the labels of a line, have its level."""
+    """The level of a line is that of its column ``severity`` or of its label ``level``."""
     severity = Frame([times(1), texts("body", "x"), texts("severity", "error")])
     labels = Frame([times(1), texts("body", "x"), Field("labels", FieldType.JSON, np.array([b'{"level":"warn","a":"1"}'], dtype=object))])
     assert [line.level for line in log_lines([severity], is_ascending=True)] == ["error"]
@@ -99,10 +100,16 @@ def test_lines_that_do_not_fit_are_counted() -> None:
 
 
 def test_panels_without_a_title_show_the_number_of_lines_in_their_last_row() -> None:
-    """A panel without a title has the number of lines in its last row, because notes are next to titles otherwise."""
+    """If not all lines fit, the last row of a panel without a title has the number of lines. A panel with a title has it in the title."""
     frame = log(*(f"line {index}" for index in range(6)))
-    untitled = [DRAW_FUNCTIONS["logs"](props_of(replace(panel_of("logs"), title=" "), frame, height=height)) for height in (100, 200)]
-    assert [visible_lines(drawing)[-2:] for drawing in untitled] == [["line 2", "4 of 6 lines"], ["line 1", "line 0"]]
+
+    def lines_without_title(height: float) -> list[str]:
+        """Return the rows of a panel without a title."""
+        return visible_lines(DRAW_FUNCTIONS["logs"](props_of(replace(panel_of("logs"), title=" "), frame, height=height)))
+
+    assert lines_without_title(100)[-2:] == ["line 2", "4 of 6 lines"]
+    # All lines fit into the higher panel.
+    assert lines_without_title(200)[-2:] == ["line 1", "line 0"]
     assert visible_lines(logs(frame, height=100))[-1] == "line 1"
 
 
@@ -114,7 +121,7 @@ def test_json_is_pretty_and_terminal_codes_are_removed() -> None:
 
 
 def test_hostile_and_missing_lines_are_text() -> None:
-    """A line is never an element; a null is an empty line."""
+    """A line with markup is text, a null is an empty line, and a very long line is cut."""
     drawing = logs(log(HOSTILE, None, "\0\ud800", "x" * 1_000_000))
     assert not re.search("<script|<image", svg_of(drawing))
     assert len(svg_of(drawing)) < 10_000

@@ -33,7 +33,7 @@ VARIABLES = {"list": [{"name": "unit", "type": "constant", "query": "Percent"}]}
 
 
 def picture(format_: Literal["svg", "json"], *transformations: dict[str, Any]) -> bytes:
-    """Return the picture of, or the report on, a table with transformations."""
+    """Return the picture (``svg``) of a table with transformations, or the report on it (``json``)."""
     panel = {"id": 1, "type": "table", "title": "T", "targets": [TARGET], "transformations": list(transformations)}
     request = PictureRequest(spec={"panels": [panel], "templating": VARIABLES}, format=format_, width=600, height=300)
     return asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30)).body
@@ -51,6 +51,7 @@ def test_a_panel_draws_its_transformed_frames() -> None:
         {"id": "organize", "options": {"excludeByName": {"load": True}, "renameByName": {"host": "Machine"}}},
     ).decode()
     texts = re.findall(r">([^<>]+)</text>", svg)
+    # The headings and two rows, which follow the title of the panel.
     assert texts[texts.index("Machine") :][:6] == ["Machine", "in Percent", "db", "700", "web", "300"]
 
 
@@ -75,17 +76,19 @@ def test_the_report_names_what_is_left_out_or_failed(transformations: list[dict[
 
 
 def test_lines_connect_values_next_to_rows_that_a_join_added() -> None:
-    """A series has no points at rows that only the other frame has, so that lines connect its own points.
+    """A series has no points at times that only the other frame has, so that lines connect its own points.
 
-    Rows of the other frame next to a null of the series are nulls, too, unless nulls are spanned.
+    Times of the other frame next to a null of the series are nulls, too, unless nulls are spanned.
     """
     frames = [frame("A", time=[1, 3, 5], a=[1, None, 5]), frame("B", column("time", [2, 4]), b=[2, 4])]
     (joined,) = apply_all(frames, {"id": "prepareTimeSeries"})
-    series = series_of([to_frame(joined)])
-    assert [(len(line.values), line.times.tolist() if line.times is not None else None) for line in series] == [
-        (5, [1, 2, 3, 4, 5]),
-        (2, [2, 4]),
-    ]
+    with_null, without_null = series_of([to_frame(joined)])
+    assert with_null.times is not None
+    assert with_null.times.tolist() == [1, 2, 3, 4, 5]
+    assert len(with_null.values) == 5
+    assert without_null.times is not None
+    assert without_null.times.tolist() == [2, 4]
+    assert len(without_null.values) == 2
     (spanned,) = apply_all(
         [frames[0].with_columns([column("time", [1, 3, 5]), column("a", [1, None, 5], {"custom": {"spanNulls": True}})]), frames[1]],
         {"id": "prepareTimeSeries"},
@@ -94,7 +97,7 @@ def test_lines_connect_values_next_to_rows_that_a_join_added() -> None:
 
 
 def test_a_matrix_with_gaps_has_columns_of_numbers() -> None:
-    """A matrix is drawn as bars, although it has empty texts where it has no value."""
+    """A bar chart draws a matrix, although the cells of the matrix without a value are empty texts."""
     matrix = {"id": "groupingToMatrix", "options": {"columnField": "host", "rowField": "load", "valueField": "load"}}
     panel = {"id": 1, "type": "barchart", "targets": [TARGET], "transformations": [matrix]}
     request = PictureRequest(spec={"panels": [{**panel, "options": {"xField": "load\\host"}}]}, format="json")

@@ -12,7 +12,7 @@ from tests.unit.expressions.pictures.panel_samples import draw_panel, numbers, s
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
 
-#: Five points in two series over the first column.
+#: Two series over the first column, with five points and a missing value.
 FRAME = Frame([numbers("x", 1, 2, 3), numbers("a", 10, 20, None), numbers("b", 5, 5, 5)])
 WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 1e308, "x", "a", [], {}, [{"x": "x", "y": "a"}], [{"x": {"matcher": 3}}]]
@@ -34,7 +34,7 @@ def test_points_are_columns_against_the_first_one() -> None:
 
 @pytest.mark.parametrize("reference", [str, lambda name: {"matcher": {"id": "byName", "options": name}}])
 def test_series_are_configured_by_names_or_matchers(reference: Any) -> None:
-    """The option ``series`` selects the columns of each series."""
+    """The option ``series`` selects the columns of each series. A series with a missing column is not drawn."""
     series = [{"x": reference("b"), "y": reference("x")}, {"x": reference("missing"), "y": reference("x")}]
     drawing = draw_panel("xychart", FRAME, options={"series": series})
     assert count_points(drawing) == 3
@@ -42,13 +42,13 @@ def test_series_are_configured_by_names_or_matchers(reference: Any) -> None:
 
 
 def test_a_trend_is_a_line_over_the_configured_column() -> None:
-    """Points are ordered by their position, and long series are thinned."""
+    """A trend connects points in the order of the configured column, and has little more than a point for each pixel."""
     frame = Frame([numbers("v", *range(10_000)), numbers("x", *range(10_000, 0, -1))])
     line = re.findall('<polyline points="([^"]*)"', svg_of(draw_panel("trend", frame, options={"xField": "x"})))[-1]
     positions = [float(point.split(",")[0]) for point in line.split()]
     assert positions == sorted(positions)
-    # The panel is 400 pixels wide, and the line has little more than a point for each pixel.
-    assert len(positions) <= 400 * 1.3
+    panel_width = 400
+    assert len(positions) <= panel_width * 1.3
 
 
 def test_points_of_one_pixel_are_one() -> None:
@@ -58,13 +58,14 @@ def test_points_of_one_pixel_are_one() -> None:
 
 
 def test_times_are_a_horizontal_axis() -> None:
-    """A first column of times has labels of times."""
+    """If the first column has times, the labels of the horizontal axis are times."""
     drawing = draw_panel("xychart", Frame([times(10), numbers("y", *range(10))]))
     assert "00:05" in " ".join(visible_texts(drawing))
 
 
 def test_limits_cut_the_axes() -> None:
     """Points outside of configured limits are not drawn."""
+    # Of the five points, only that of the value 20 exceeds the limit.
     assert count_points(draw_panel("xychart", FRAME, defaults={"min": 0, "max": 10})) == 4
 
 

@@ -90,10 +90,12 @@ def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str)
 @pytest.mark.parametrize(
     ("mappings", "value", "text"),
     [
+        # Single values.
         (mappings_of("value", **{"3": {"text": "three"}}), 3.0, "three"),
         (mappings_of("value", **{"3": {"text": "three"}}), "3", "three"),
         (mappings_of("value", true={"text": "on"}), True, "on"),
         (mappings_of("value", null={"text": "none"}), None, ""),
+        # Ranges, which include their bounds. Null is no bound, and a text counts as the number at its start.
         (mappings_of("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 5, "few"),
         (mappings_of("range", **{"from": None, "to": 5, "result": {"text": "few"}}), -99, "few"),
         (mappings_of("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), "2 of 3", "few"),
@@ -101,6 +103,7 @@ def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str)
         (mappings_of("range", **{"from": "1", "to": "5", "result": {"text": "few"}}), 6, "6"),
         (mappings_of("range", **{"from": 50, "to": None, "result": {"text": "many"}}), math.inf, "many"),
         (mappings_of("value", **{"3": {"text": 0}}), 3, "0"),
+        # Patterns. A pattern without slashes must match the whole text.
         (mappings_of("regex", pattern="/node-(\\d+)/", result={"text": "n$1"}), "node-17.local", "n17.local"),
         (mappings_of("regex", pattern="node", result={"text": "n"}), "node-17", "node-17"),
         (mappings_of("regex", pattern="(", result={"text": "n"}), "(", "("),
@@ -110,6 +113,7 @@ def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str)
         (mappings_of("special", match="empty", result={"text": "blank"}), "", "blank"),
         (mappings_of("special", match="false", result={"text": "no"}), False, "no"),
         (mappings_of("special", match="false", result={"text": "no"}), 0, "0"),
+        # Mappings of an old schema, and invalid ones.
         ([{"type": 1, "value": "3", "text": "old"}], 3, "3"),
         (["junk", {"type": ["value"]}, {"type": "range"}], 3, "3"),
     ],
