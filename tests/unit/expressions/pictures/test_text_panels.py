@@ -113,11 +113,11 @@ def test_boxes_of_html_have_their_backgrounds(style: str, fills: list[str]) -> N
     svg = svg_of(text_panel(f'<p>before</p><div style="{style}"><p>one</p><p>two</p></div><p>after</p>', "html"))
     boxes = re.findall(r'<rect x="4.0" y="([\d.]+)" width="392.0" height="([\d.]+)" rx="4" fill="(#\w+)"', svg)
     assert [background for *_, background in boxes] == fills
-    before, one, two, after = (float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg))
+    before, first, second, after = (float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg))
     for top, height, _ in boxes:
         bottom = float(top) + float(height)
-        assert before <= float(top) < one
-        assert two < bottom <= after
+        assert before <= float(top) < first
+        assert second < bottom <= after
     assert "url(" not in svg
 
 

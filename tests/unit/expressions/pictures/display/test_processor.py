@@ -95,7 +95,7 @@ def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str)
         (mappings_of("value", **{"3": {"text": "three"}}), "3", "three"),
         (mappings_of("value", true={"text": "on"}), True, "on"),
         (mappings_of("value", null={"text": "none"}), None, ""),
-        # Ranges, which include their bounds. Null is no bound, and a text counts as the number at its start.
+        # Ranges, which include their bounds. Null leaves a side open, and a text counts as the number at its start.
         (mappings_of("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 5, "few"),
         (mappings_of("range", **{"from": None, "to": 5, "result": {"text": "few"}}), -99, "few"),
         (mappings_of("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), "2 of 3", "few"),
