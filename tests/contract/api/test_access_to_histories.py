@@ -1,4 +1,4 @@
-"""Access to old versions of objects: callers with access rules cannot read them, because rules are deleted with their objects."""
+"""Old versions of objects: callers who are restricted by access rules cannot read them, as deleting an object deletes its rules."""
 
 import base64
 from collections.abc import Awaitable, Callable

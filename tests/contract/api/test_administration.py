@@ -25,7 +25,7 @@ async def create_user(api: Api, login: str = "testdrive", **form: Any) -> int:
 
 
 async def test_a_created_user_logs_in(api: Api) -> None:
-    """A new user is a Viewer of the first organization or of the given one; the login ignores case."""
+    """A new user can log in, and is a Viewer of the first organization or a member of the given organization."""
     body = {"name": "User", "email": "user@graf.com", "login": "user", "password": "secret"}
     status, response = await api("POST", "/api/admin/users", body)
     assert (status, response) == (200, {"id": response["id"], "uid": response["uid"], "message": "User created"})
@@ -38,7 +38,7 @@ async def test_a_created_user_logs_in(api: Api) -> None:
 
 
 async def test_login_and_email_default_to_each_other(api: Api) -> None:
-    """A login or an e-mail address alone is used as both. Surrounding blanks are removed."""
+    """An e-mail address without a login is also the login. Surrounding blanks are removed."""
     _, created = await api("POST", "/api/admin/users", {"email": " a@x.org ", "password": "secret"})
     profile = (await api("GET", f"/api/users/{created['id']}"))[1]
     assert (profile["login"], profile["email"]) == ("a@x.org", "a@x.org")
@@ -79,7 +79,7 @@ async def test_a_user_is_created_once(api: Api, body: dict[str, str]) -> None:
 
 
 async def test_one_of_concurrent_users_with_equal_login_and_email_is_created(api: Api) -> None:
-    """If one new user's login is another one's e-mail, only one of their concurrent requests succeeds, although no index spans both."""
+    """If several users with one text as login or e-mail, ignoring case, are created concurrently, only one of them is created."""
     bodies = [{"login": "same", "email": "a@x"}, {"login": "other", "email": "same"}, {"login": "SAME", "email": "b@x"}]
     responses = await asyncio.gather(*(api("POST", "/api/admin/users", {**body, "password": "secret"}) for body in bodies))
     assert sorted(status for status, _ in responses) == [200, 412, 412]
@@ -87,6 +87,7 @@ async def test_one_of_concurrent_users_with_equal_login_and_email_is_created(api
 
 async def test_a_user_above_the_quota_is_not_created(start_api: StartApi) -> None:
     """A user above the server's limit or the organization's limit is not created."""
+    # The server admin is the first user of the server and of the organization.
     api = await start_api(quota_defaults="global_user=3,org_user=2")
     assert (await api("POST", "/api/admin/users", {"login": "a", "password": "secret"}))[0] == 200
     status, error = await api("POST", "/api/admin/users", {"login": "b", "password": "secret"})
@@ -182,13 +183,13 @@ async def test_logging_out_clears_the_cached_identity(api: Api) -> None:
     ],
 )
 async def test_unknown_users_are_not_found(api: Api, method: str, path: str, body: Any) -> None:
-    """A change of an unknown user gets 404, and one with an invalid id gets 400."""
+    """A change of an unknown user gets 404, and a change with an invalid id gets 400."""
     assert await api(method, path.format(9999), body) == (404, {"message": "user not found"})
     assert await api(method, path.format("x"), body) == (400, {"message": "id is invalid"})
 
 
 async def test_the_last_server_admin_is_protected(api: Api) -> None:
-    """The last enabled server admin cannot be demoted, disabled or deleted."""
+    """The last enabled server admin cannot be demoted, disabled or deleted, even if a disabled server admin exists."""
     user_id = await create_user(api)
     await api("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": True})
     await api("POST", f"/api/admin/users/{user_id}/disable")
@@ -204,8 +205,9 @@ async def test_the_last_server_admin_is_protected(api: Api) -> None:
 
 @pytest.mark.parametrize("change", ["demote", "disable", "delete", "mixed"])
 async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str) -> None:
-    """A caller who is not a server admin concurrently demotes, disables and deletes all server admins: one of them remains."""
+    """If all server admins are demoted, disabled or deleted concurrently, one of them remains."""
     anna = await api.person("anna", Role.VIEWER, *ALL_GRANTS, grants_in=0)
+    # The organization keeps an Admin, so that the first user may be deleted.
     await api.person("boss", Role.ADMIN)
     user_ids = [await create_user(api, f"a{index}") for index in range(5)]
     await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", user_ids)
@@ -215,8 +217,8 @@ async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str
         "disable": lambda user_id: api("POST", f"/api/admin/users/{user_id}/disable", auth=anna),
         "delete": lambda user_id: api("DELETE", f"/api/admin/users/{user_id}", auth=anna),
     }
-    requests = [changes[change] if change != "mixed" else list(changes.values())[index % 3] for index in range(6)]
-    responses = await asyncio.gather(*(apply_change(user_id) for apply_change, user_id in zip(requests, user_ids, strict=True)))
+    names_of_changes = [*changes, *changes] if change == "mixed" else [change] * 6
+    responses = await asyncio.gather(*(changes[name](user_id) for name, user_id in zip(names_of_changes, user_ids, strict=True)))
     assert sorted(status for status, _ in responses) == [200] * 5 + [400]
     assert await api.sql("select count(*) from person where is_admin and not is_disabled") == 1
 
@@ -227,7 +229,8 @@ async def test_the_only_admin_of_an_organization_is_not_deleted(api: Api) -> Non
     await api.person("anna", Role.ADMIN, org_id=second_org_id)
     user_id = await api.sql("""select id from "user" where login = 'anna'""")
     status, error = await api("DELETE", f"/api/admin/users/{user_id}")
-    assert (status, '"Two"' in error["message"]) == (400, True)
+    assert status == 400
+    assert '"Two"' in error["message"]
     assert (await api("DELETE", f"/api/orgs/{second_org_id}"))[0] == 200
     assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
 
@@ -309,18 +312,21 @@ async def test_changing_a_server_admin_needs_all_permissions(api: Api, action: s
 
     Neither a single action nor the right to create server admins suffices.
     """
-    user_id, other = await create_user(api), await create_user(api, "other")
+    user_id = await create_user(api)
+    other_id = await create_user(api, "other")
     await api.sql("""update "user" set is_admin = true where id = $1""", user_id)
     helper = await api.person("helper", Role.ADMIN, (action, "*"), ("users.permissions:write", "*"), grants_in=0)
     status, error = await api(method, path.format(user_id), body, auth=helper)
     assert (status, error["title"]) == (403, "Access denied")
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
+    has_login = body is not None and "login" in body
     # A body with a login keeps the login of the user that it changes.
-    other_body = body and ({**body, "login": "other"} if "login" in body else body)
-    assert (await api(method, path.format(other), other_body, auth=helper))[0] == 200
+    other_body = {**body, "login": "other"} if has_login else body
+    assert (await api(method, path.format(other_id), other_body, auth=helper))[0] == 200
     holder_of_all = await api.person("holder", Role.NONE, *ALL_GRANTS, grants_in=0)
-    body = body and ({**body, "email": "mine@x"} if "login" in body else body)
-    assert (await api(method, path.format(user_id), body, auth=holder_of_all))[0] == 200
+    # The other user has the e-mail address of the body now.
+    body_with_free_email = {**body, "email": "mine@x"} if has_login else body
+    assert (await api(method, path.format(user_id), body_with_free_email, auth=holder_of_all))[0] == 200
 
 
 CHANGES_OF_A_USER = [
@@ -365,6 +371,7 @@ async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, m
 async def test_a_rejected_password_changes_nothing(api: Api) -> None:
     """After a rejected change the old password still works, and the audit has no change."""
     user_id = await create_user(api)
+    # The user has a right that the helper lacks.
     await api.grant(user_id, "users.permissions:write", "*", 0)
     helper = await api.person("helper", Role.ADMIN, ("users.password:write", "*"), grants_in=0)
     before = await api.sql("select count(*) from audit_event where outcome = 'ok'")
@@ -374,7 +381,7 @@ async def test_a_rejected_password_changes_nothing(api: Api) -> None:
 
 
 async def test_a_promotion_to_server_admin_needs_all_permissions(api: Api) -> None:
-    """Only callers with every permission may promote a user, or themselves, to server admin. A token may have them, too."""
+    """Only callers with every permission may promote a user, or themselves, to server admin. Such a caller may be a token."""
     user_id = await create_user(api)
     helper = await api.person("helper", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
     own_id = await api.sql("""select id from "user" where login = 'helper'""")

@@ -23,7 +23,7 @@ from dashwright.common.messaging.rpc import RpcServer
 
 READ_METHODS: Final = frozenset({"GET", "HEAD"})
 
-# These routes return a response or 410, and change nothing.
+# These routes change nothing: they read data, or return 410 as POST /api/auth/keys does, which Grafana has removed.
 CHANGES_NOTHING: Final = frozenset(
     {
         "POST /api/ds/query",
@@ -52,7 +52,7 @@ REFUSED_ROUTES: Final = frozenset(
 # Git hosts send these requests with a signature; tests/contract/api/test_webhooks.py tests their events.
 SIGNED_ROUTES: Final = frozenset({"POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook"})
 
-#: The values of path parameters by name, and what else the functions that create them have noted.
+#: The values of path parameters by name, and further values that later functions use, such as the ``login`` of a created user.
 CreatedValues = dict[str, Any]
 #: Creates the object that a parameter of the path names, and returns the parameter's value. Receives the values of earlier parameters.
 CreateValue = Callable[[Api, CreatedValues], Awaitable[Any]]
@@ -81,7 +81,7 @@ async def user(api: Api, created: CreatedValues) -> int:
 
 
 async def other_organization(api: Api, created: CreatedValues) -> int:
-    """Create an organization with a user, whose login is noted as ``login``, and return the id of a further organization."""
+    """Create a user, whose login is noted as ``login``, and return the id of an organization of which the user is not a member."""
     created["login"] = unused_name("outsider")
     await api.person(created["login"], Role.VIEWER, org_id=await api.organization(unused_name("Org ")))
     return await api.organization(unused_name("Org "))
@@ -240,10 +240,10 @@ async def repository(api: Api, _: CreatedValues) -> str:
 async def synced_repository(api: Api, _: CreatedValues) -> str:
     """Create a healthy repository on a git host, with a synced commit to roll back to, and return its name."""
     name = unused_name("repository")
-    complete = repository_named(name, api.data)
-    complete["spec"] |= {"type": "githost", "githost": {"url": "https://git.example/team.git"}}
-    del complete["spec"]["local"]
-    assert (await api("POST", f"{PROVISIONING}/repositories", complete))[0] == 201
+    manifest = repository_named(name, api.data)
+    manifest["spec"] |= {"type": "githost", "githost": {"url": "https://git.example/team.git"}}
+    del manifest["spec"]["local"]
+    assert (await api("POST", f"{PROVISIONING}/repositories", manifest))[0] == 201
     health = {"health": {"healthy": True, "checked": int(time.time() * 1000)}}
     uid = await api.sql("update resource set status = $2 where name = $1 returning uid", name, json.dumps(health))
     await api.sql("insert into repository_revision (uid, ref, at) values ($1, $2, now()) returning 1", uid, "0" * 40)
@@ -614,9 +614,10 @@ async def test_every_change_is_one_event(api: Api, jobs_worker: None) -> None:
 async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
     """A legacy key without permissions requests each route, and each refusal is one event.
 
-    A user or service account without permissions may still set preferences. Refusals are written in batches, the last one when the
-    gateway stops.
+    The caller is a key, because users and service accounts may set their preferences without a permission. The gateway writes refusals
+    in batches, and the last batch when it stops.
     """
+    # The gateway does not write the time of the key's last use during the test.
     api = await start_api(last_used_seconds=3600)
     await api.legacy_key("unprivileged", role=Role.NONE)
     table = changing_routes(api.routes)
@@ -640,7 +641,7 @@ async def test_an_unauthenticated_request_writes_an_event(start_api: StartApi, a
 
 
 async def test_only_routes_that_change_nothing_have_no_event(api: Api) -> None:
-    """Every route that changes something declares its event. Of the routes without an event, one is public."""
+    """Every route that changes something declares its event. Of the routes that change nothing, only POST /api/auth/keys is public."""
     table = {f"{route.method} {route.path}": route for route in in_preferred_versions(api.routes) if route.method not in READ_METHODS}
     assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING | REFUSED_ROUTES
     assert {name for name in CHANGES_NOTHING if table[name].required_access is PUBLIC} == {"POST /api/auth/keys"}

@@ -235,7 +235,7 @@ ALERTING_ROUTES: Final = frozenset(
 )
 
 # Lowest role admitted to the routes of repositories, as clients of Grafana expect it, by the end of the path.
-# The worker must read the file before the required rights on its objects are known.
+# For a file, the role is only the first check: the rights on the file's objects are known once the worker has read the file.
 REPOSITORY_ROUTES: Final[Mapping[str, str]] = {
     "POST repositories": ADMIN,
     "PUT repositories/{name}": ADMIN,
@@ -411,7 +411,7 @@ class AuthorizationMatrix:
         return f"Bearer {text}"
 
     async def holder(self, name: str, action: str, scope: str, org_id: int) -> Caller:
-        """Create an account of role None with one grant; it is a global one if ``org_id`` is 0."""
+        """Create an account of role None with one grant, which is global if ``org_id`` is 0."""
         token = await self.token(name, NONE)
         statement = """insert into permission (user_id, org_id, action, scope, created_by)
             select id, $2, $3, $4, 'test' from "user" where login = $1"""
@@ -492,7 +492,7 @@ async def matrix(postgres_dsn: str, _template: str, tmp_path_factory: pytest.Tem
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def callers(matrix: AuthorizationMatrix) -> list[Caller]:
-    """Return every kind of caller, except for those with a single grant. The Admin of another organization is unknown in the first."""
+    """Return every kind of caller, except for those with a single grant. The Admin of another organization is not a member of the first."""
     disabled = await matrix.person("disabled", ADMIN)
     await matrix.sql("""update "user" set is_disabled = true where login = 'disabled'""")
     token_of_disabled = await matrix.token("disabled-account", ADMIN)
@@ -588,14 +588,11 @@ async def test_each_route_needs_exactly_its_permission(matrix: AuthorizationMatr
     for route in guarded_routes:
         required = route.required_access
         assert isinstance(required, Permission)
-        scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(UNKNOWN_ID), required.scope)
-        if address(route) == f"/api/orgs/{UNKNOWN_ID}":
-            scope = scope.replace("1", str(UNKNOWN_ID))
-        grant = (
-            required.action,
-            scope,
-            0 if required.organization is OrganizationScope.GLOBAL or address(route) == f"/api/orgs/{UNKNOWN_ID}" else 1,
-        )
+        deletes_unknown_org = address(route) == f"/api/orgs/{UNKNOWN_ID}"
+        scope_in_org = re.sub(r"\{(current_org|org_id)\}", str(UNKNOWN_ID if deletes_unknown_org else 1), required.scope)
+        scope = re.sub(r"\{\w+\}", str(UNKNOWN_ID), scope_in_org)
+        is_global = required.organization is OrganizationScope.GLOBAL or deletes_unknown_org
+        grant = (required.action, scope, 0 if is_global else 1)
         if grant not in holders:
             holders[grant] = await matrix.holder("only " + " ".join(map(str, grant)), *grant)
         selected = await asyncio.gather(matrix.outcome(without_grants, route), matrix.outcome(holders[grant], route))
@@ -608,7 +605,7 @@ async def test_each_route_needs_exactly_its_permission(matrix: AuthorizationMatr
 
 
 async def test_a_grant_is_limited_to_its_object(matrix: AuthorizationMatrix) -> None:
-    """The action granted on another object's scope does not allow a route on this object."""
+    """A grant on one object does not allow a route that requires the same action on another object."""
     faults = []
     for route in matrix.routes:
         required = route.required_access
