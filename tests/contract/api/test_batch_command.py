@@ -34,8 +34,7 @@ class Terminal:
         """Run a command with an event loop of its own. Return its exit status and output."""
         self._capsys.readouterr()
         status = await asyncio.to_thread(function, *arguments, options=self._options, **options)
-        lines = self._capsys.readouterr().out.splitlines()
-        return status, "\n".join(lines)
+        return status, self._capsys.readouterr().out.removesuffix("\n")
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ async def test_no_batch_is_created_for_a_missing_file(terminal: Terminal, tmp_pa
 
 
 async def test_a_batch_that_does_not_end_in_time_continues(terminal: Terminal) -> None:
-    """A wait ends with status 2 when its time is over. A cancelled batch ends with status 1."""
+    """A wait for a batch exits with status 2 at its timeout, and with status 1 if the batch is cancelled."""
     await terminal.client.create("b")
     assert (await terminal.run(command.wait, "b", timeout_seconds=0.2))[0] == 2
     assert (await terminal.run(command.cancel, "b"))[0] == 0

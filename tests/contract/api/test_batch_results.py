@@ -96,8 +96,8 @@ def values_of_results(lines: list[dict[str, Any]]) -> list[float]:
     return [line["result"]["results"]["B"]["frames"][0]["data"]["values"][1][0] for line in lines]
 
 
-async def run_batch(client: BatchClient, count: int = 25, *, failed: int = -1, **spec: Any) -> dict[str, Any]:
-    """Run a batch whose item ``failed`` fails, and return its status."""
+async def run_batch(client: BatchClient, count: int = 25, *, failed: int | None = None, **spec: Any) -> dict[str, Any]:
+    """Run a batch of ``count`` items, of which the item with the index ``failed`` fails. Return the status of the batch."""
     await client.create(
         "b", items=[evaluation(value, expression=INVALID if value == failed else "$A * 2") for value in range(count)], **spec
     )
@@ -143,7 +143,8 @@ async def test_the_result_of_a_job_is_its_status(client: BatchClient, archiver: 
     """The result of a job is its JobStatus, even if the job could not be submitted."""
     await client.create("b", items=[{"spec": {"action": "sync", "repository": "absent"}}])
     await client.wait_for_end("b")
-    (line,) = expected = await read_results(client)
+    expected = await read_results(client)
+    (line,) = expected
     assert (line["state"], line["result"]["state"], line["error"]) == ("error", "error", line["result"]["message"])
     await archiver.run_once()
     assert await read_results(client) == expected
@@ -210,6 +211,7 @@ async def test_archived_results_leave_the_database(
     assert objects(tmp_path) == paths
     # 25 items have three segments.
     assert len(paths) == 3
+    # Only the owner of the directories has access to them.
     assert all(path.parent.parent.stat().st_mode & 0o077 == 0 for path in paths)
     assert "job" not in (await client.items("b"))[0]
 
@@ -232,7 +234,7 @@ async def test_a_running_batch_stores_its_complete_segments(client: BatchClient,
 async def test_a_retry_of_stored_items_replaces_their_segment(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path
 ) -> None:
-    """Retried items have new results, other items keep theirs, and the object of the segment is replaced."""
+    """After a retry of two items all results are complete, and only the object of the segment with these items is replaced."""
     first = await run_batch(client, failed=13)
     await archiver.run_once()
     before, old_objects = await read_results(client), objects(tmp_path)
@@ -242,6 +244,7 @@ async def test_a_retry_of_stored_items_replaces_their_segment(
     await archiver.run_once()
     assert await read_results(client) == before
     new_objects = objects(tmp_path)
+    # The retried items are in the second of three segments.
     assert [path in old_objects for path in new_objects] == [True, False, True]
     assert await count_rows(database, "job") == 0
 
@@ -279,9 +282,9 @@ async def test_a_crash_before_the_commit_loses_nothing(
     orphans = objects(tmp_path)
     assert len(orphans) == 1
     assert await read_results(client) == before
-    # The claim of the crashed round still excludes its segment.
+    # The claim of the crashed round still excludes its segment, so that only the other two segments are stored.
     await archiver.run_once()
-    assert len(objects(tmp_path)) == 3
+    assert len(objects(tmp_path)) == len(orphans) + 2
     async with database.transaction() as connection:
         await connection.execute("update batch_segment set claimed_until = now() - interval '1 second' where claim is not null")
     await archiver.run_once()
@@ -294,7 +297,7 @@ async def test_a_crash_before_the_commit_loses_nothing(
 
 
 async def send_and_wait(database: Database, condition: str, request: Awaitable[tuple[int, Any]]) -> None:
-    """Send a request, and return once a condition of SQL is true after a change of jobs."""
+    """Send a request, and return once an SQL condition is true. Each notification of changed jobs causes a check."""
     changed = asyncio.Event()
     listening = asyncio.Event()
     async with asyncio.timeout(30), database.listen(CHANNEL, lambda _: changed.set(), listening.set):
@@ -307,7 +310,7 @@ async def send_and_wait(database: Database, condition: str, request: Awaitable[t
 
 
 async def delete(client: BatchClient, database: Database, path: str = f"{BATCHES}/b") -> None:
-    """Delete the batch, and return once the controller has deleted all items."""
+    """Delete the batch, or the object at ``path`` that contains it, and return once the controller has deleted all items."""
     await send_and_wait(database, "not exists (select from batch_item)", client.api("DELETE", path))
 
 
@@ -335,7 +338,7 @@ async def test_a_crash_after_the_commit_leaves_no_evaluations(
 async def test_a_deleted_organization_leaves_no_objects(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path
 ) -> None:
-    """The results of an organization's batches are deleted with it."""
+    """When an organization is deleted, the stored results of its batches are deleted, too."""
     org_id = (await client.api("POST", "/api/orgs", {"name": "other"}))[1]["orgId"]
     body = {"metadata": {"name": "b"}, "spec": {"items": [evaluation(1)]}}
     request = client.api("POST", BATCHES.replace("default", f"org-{org_id}"), body)
@@ -394,9 +397,11 @@ async def test_a_missing_object_is_an_error(
     """If an object is lost, the response is an error, or breaks off if it has begun."""
     await run_batch(client)
     await archiver.run_once()
-    objects(tmp_path)[2].unlink()
+    objects(tmp_path)[-1].unlink()
     status, error = await client.api("GET", f"{BATCHES}/b/results")
-    assert (status, "are missing" in error["message"]) == (410, True)
+    assert status == 410
+    assert "are missing" in error["message"]
+    # With small chunks, the response has begun when the last segment is read.
     monkeypatch.setattr("dashwright.api.batches.results._CHUNK_BYTES", 1)
     with pytest.raises(aiohttp.ClientPayloadError):
         await read_results(client)
@@ -418,7 +423,9 @@ async def test_results_are_stored_in_a_bucket(
     await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
     await archiver.run_once()
     assert await read_results(client) == before
-    assert len(set(paths) & set(await storage.list_paths(f"{uid}/"))) == 2
+    unchanged_paths = set(paths) & set(await storage.list_paths(f"{uid}/"))
+    # Only the segment with the retried item has a new object.
+    assert len(unchanged_paths) == 2
     await delete(client, database)
     await archiver.run_once()
     assert await storage.list_paths(f"{uid}/") == []
@@ -436,7 +443,8 @@ async def test_large_results_are_stored_in_chunks(client: BatchClient, archiver:
     await submit_items(client.api, [evaluation(7), large_evaluation, evaluation(8)], "?close=true")
     assert (await client.wait_for_end("b"))["state"] == "success"
     before = await read_results(client)
-    assert len(json.dumps(before[1])) > 1 << 20
+    chunk_bytes = 1024 * 1024
+    assert len(json.dumps(before[1])) > chunk_bytes
     assert before[1]["result"]["results"]["B"]["frames"][0]["data"]["values"][1] == [2 * point for point in points]
     await archiver.run_once()
     assert await read_results(client) == before
@@ -449,6 +457,7 @@ async def test_a_failed_storage_keeps_results_in_the_database(
     """If the storage does not respond, nothing is lost, and the next round of the archiver repeats the work."""
     await run_batch(client)
     before = await read_results(client)
+    # A file instead of the directory makes each write fail.
     (tmp_path / "batches").touch()
     with pytest.raises(Unavailable):
         await archiver.run_once()

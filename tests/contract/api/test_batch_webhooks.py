@@ -83,7 +83,7 @@ async def wait_for_delivery(client: BatchClient, name: str) -> dict[str, Any]:
 
 
 async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
-    """A signed request has the final status as a CloudEvent. Two workers send only one, and its time is in the status."""
+    """Two workers together send one signed request with the final status as a CloudEvent. Then the status has the time of delivery."""
     await start_worker()
     await start_worker()
     created = await create_batch(client, "b", spec_with_receiver(receiver))
@@ -142,12 +142,18 @@ async def test_a_failing_receiver_gets_the_same_event_again(
     assert [request.event["subject"] for request in receiver.received] == ["b"] * 3
 
 
-@pytest.mark.parametrize(("status", "seconds", "error"), [(410, 3600, "410"), (307, 0.001, "redirect 307")])
+@pytest.mark.parametrize(
+    ("response_status", "seconds", "error"),
+    [
+        pytest.param(410, 3600, "410", id="gone before the time limit"),
+        pytest.param(307, 0.001, "redirect 307", id="redirect at the time limit"),
+    ],
+)
 async def test_attempts_end_at_410_and_at_their_time_limit(
-    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, status: int, seconds: float, error: str
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, response_status: int, seconds: float, error: str
 ) -> None:
-    """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
-    receiver.respond = respond_with(status)
+    """A response 410 Gone ends the attempts, and so does the time limit of a notification. A redirect is not followed."""
+    receiver.respond = respond_with(response_status)
     await start_worker(notification_seconds=seconds)
     await create_batch(client, "b", spec_with_receiver(receiver))
     assert "notified" not in await client.wait_until("b", lambda status: error in status.get("notifyError", ""))
@@ -210,11 +216,12 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
 ) -> None:
     """An event is recorded with the end of its batch, also of a batch that is deleted at its end."""
     with monkeypatch.context() as context:
+        # The first worker sends no notifications.
         context.setattr(sender.NotificationSender, "start", lambda _: None)
         worker = await start_worker()
         await create_batch(client, "b", spec_with_receiver(receiver, keep=0))
         async with client.watch("b") as statuses:
-            async for _ in statuses:
+            async for _ in statuses:  # The batch is read after each event of the watch.
                 if (await client.api("GET", f"{BATCHES}/b"))[0] == 404:
                     break
         await worker.stop()
@@ -227,7 +234,8 @@ async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_wo
     """After a change of the address, a notification that was not accepted is sent to the new address immediately."""
     await start_worker()
     async with receiving() as wrong_receiver:
-        wrong_receiver.respond = respond_with(*[500] * 1000)
+        more_failures_than_attempts = [500] * 1000
+        wrong_receiver.respond = respond_with(*more_failures_than_attempts)
         await create_batch(client, "b", spec_with_receiver(wrong_receiver))
         first = await wrong_receiver.next()
         patch = {"spec": {"notify": {"webhook": {"url": receiver.url}}}, "secure": SECURE}
@@ -346,7 +354,8 @@ async def test_a_sealed_secret_has_no_field_owner(api: Api) -> None:
         for entry in item["metadata"]["managedFields"]
         if "f:notify" in entry["fieldsV1"]["f:spec"]
     ]
-    assert owned_webhooks == [{"f:url": {}}] * 3
+    # The created batch has one manager with the webhook, and the patched batch has two.
+    assert owned_webhooks == [{"f:url": {}}, {"f:url": {}}, {"f:url": {}}]
 
 
 async def test_a_receiver_without_tls_has_advice(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:

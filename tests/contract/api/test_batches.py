@@ -41,7 +41,10 @@ async def test_a_batch_with_items_runs_them_and_ends(client: BatchClient) -> Non
     """The items of the spec run, the counts add up, and the batch ends. The status has a rate of 0 and an empty list of errors."""
     await client.create("b", items=[evaluation(value, item_id=f"item {value}") for value in range(20)])
     status = await client.wait_for_end("b")
-    assert (status["state"], status["progress"], status["rate"], status["errors"]) == ("success", 100, 0, [])
+    assert status["state"] == "success"
+    assert status["progress"] == 100
+    assert status["rate"] == 0
+    assert status["errors"] == []
     assert status["counts"] == {"total": 20, "pending": 0, "working": 0, "success": 20, "error": 0, "cancelled": 0}
     assert 0 < status["started"] <= status["finished"]
     items = await client.items("b")
@@ -51,7 +54,7 @@ async def test_a_batch_with_items_runs_them_and_ends(client: BatchClient) -> Non
 
 
 async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
-    """A batch with failed items ends with an error that names the first. A retry runs only those again."""
+    """A batch with a failed item ends with an error that names the item. A retry runs only the failed item again."""
     items = [evaluation(value, expression=INVALID if value == 1 else "$A") for value in range(3)]
     await client.create("b", items=items)
     status = await client.wait_for_end("b")
@@ -61,7 +64,10 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
     assert [item["index"] for item in await client.items("b", state="error")] == [1]
     assert await client.post("b", "retry") == (200, {"kind": "BatchRetry", "apiVersion": "jobs.dashwright.io/v0alpha1", "retried": 1})
     running = await client.status("b")
-    assert (running["state"], running["counts"]["success"], running["counts"]["error"], running["progress"]) == ("running", 2, 0, 66.7)
+    assert running["state"] == "running"
+    assert running["counts"]["success"] == 2
+    assert running["counts"]["error"] == 0
+    assert running["progress"] == 66.7
     second = await client.wait_until("b", lambda newest: newest["state"] == "error" and newest["finished"] > status["finished"])
     assert second["counts"] == status["counts"]
 
@@ -76,15 +82,18 @@ async def test_a_retry_refuses_unknown_members(client: BatchClient) -> None:
 
 
 async def test_a_closed_batch_is_running(client: BatchClient) -> None:
-    """The response to a close has the new state, even if the items closed the batch. A dry run changes nothing."""
-    for name in ("a", "b"):
-        await client.create(name, notBefore=later(hours=1))
-        await client.upload(name, [evaluation(1)], close=name == "b")
-    assert (await client.post("a", "close?dryRun=All"))[1]["status"]["state"] == "running"
-    assert (await client.status("a"))["state"] == "open"
-    for name in ("a", "b", "a"):
-        assert (await client.post(name, "close"))[1]["status"]["state"] == "running"
-    assert (await client.status("a"))["state"] == "running"
+    """The response to a close has the new state, even if the batch is closed already. A dry run changes nothing."""
+    await client.create("open", notBefore=later(hours=1))
+    await client.upload("open", [evaluation(1)], close=False)
+    await client.create("closed", notBefore=later(hours=1))
+    await client.upload("closed", [evaluation(1)], close=True)
+    assert (await client.post("open", "close?dryRun=All"))[1]["status"]["state"] == "running"
+    assert (await client.status("open"))["state"] == "open"
+    assert (await client.post("open", "close"))[1]["status"]["state"] == "running"
+    assert (await client.post("closed", "close"))[1]["status"]["state"] == "running"
+    # The close is repeated.
+    assert (await client.post("open", "close"))[1]["status"]["state"] == "running"
+    assert (await client.status("open"))["state"] == "running"
 
 
 @pytest.mark.parametrize("query", ["items?limit=many", "items?limit=-1", "items?continue=end", "results?first=-1"])
@@ -92,7 +101,8 @@ async def test_invalid_pages_are_refused(client: BatchClient, query: str) -> Non
     """A request with an invalid index is refused, so that no client reads the first page twice."""
     await client.create("b")
     status, refusal = await client.api("GET", f"{BATCHES}/b/{query}")
-    assert (status, "is not a non-negative integer" in refusal["message"]) == (400, True)
+    assert status == 400
+    assert "is not a non-negative integer" in refusal["message"]
 
 
 async def test_an_item_is_attempted_as_often_as_the_policy_allows(client: BatchClient) -> None:
@@ -118,7 +128,9 @@ async def test_a_batch_waits_for_its_start_and_can_be_cancelled(client: BatchCli
     await client.wait_until("b", lambda status: status["counts"]["total"] == 1)
     assert (await client.post("b", "cancel"))[0] == 200
     status = await client.wait_for_end("b")
-    assert (status["state"], status["counts"]["cancelled"], status.get("started")) == ("cancelled", 1, None)
+    assert status["state"] == "cancelled"
+    assert status["counts"]["cancelled"] == 1
+    assert status.get("started") is None
     assert (await client.post("b", "cancel"))[0] == 200
     assert (await client.items("b"))[0]["error"] == "job was cancelled"
 
@@ -133,7 +145,7 @@ async def test_the_running_items_of_a_cancelled_batch_end(client: BatchClient) -
 
 
 async def test_the_status_is_written_at_most_twice_a_second(client: BatchClient) -> None:
-    """A watch receives at most one status in half a second, in addition to the first one and the one at the end."""
+    """A watch receives at most one status in half a second, in addition to the first and the last status."""
     await client.create("b", items=[evaluation(value) for value in range(300)])
     status: dict[str, Any] = {"state": "open"}
     received = 0
@@ -141,7 +153,10 @@ async def test_the_status_is_written_at_most_twice_a_second(client: BatchClient)
         while status["state"] not in ENDED_STATES:
             status = await anext(statuses)
             received += 1
-    assert received <= 3 + (status["finished"] - status["started"]) / 500
+    duration = status["finished"] - status["started"]  # in milliseconds
+    # Both the first and the last half second may have begun, so that one is added.
+    half_seconds = duration / 500 + 1
+    assert received <= 2 + half_seconds
 
 
 async def test_items_that_did_not_end_by_the_deadline_are_cancelled(client: BatchClient) -> None:
@@ -152,7 +167,7 @@ async def test_items_that_did_not_end_by_the_deadline_are_cancelled(client: Batc
 
 
 async def test_an_open_batch_ends_after_it_is_closed(client: BatchClient) -> None:
-    """A batch without items in its spec is open; closed without items, it has succeeded."""
+    """A batch without items in its spec is open. An open batch that is closed without items succeeds."""
     await client.create("b")
     assert (await client.status("b"))["state"] == "open"
     assert (await client.post("b", "close"))[0] == 200
@@ -171,7 +186,7 @@ async def test_a_finished_batch_is_deleted_after_its_time(client: BatchClient) -
     """A batch with ``keep: 0`` is deleted as soon as it has ended."""
     await client.create("b", items=[evaluation(1)], keep=0)
     async with asyncio.timeout(60), client.watch("b") as statuses:
-        async for _ in statuses:
+        async for _ in statuses:  # The batch is read after each event of the watch.
             if (await client.api("GET", f"{BATCHES}/b"))[0] == 404:
                 break
     assert (await client.api("GET", f"{BATCHES}/b"))[0] == 404

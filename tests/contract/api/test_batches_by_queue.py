@@ -120,7 +120,9 @@ async def test_a_late_message_is_added_until_the_batch_has_ended(api: Api, send_
     assert verdicts(await send_message(evaluation(2, item_id="late"))) == [(1, "late", "accepted")]
     await api.sql("update batch set finished_at = now()")
     refusal = await send_message(evaluation(3, item_id="later"))
-    assert (refusal["kind"], refusal["code"], "has ended" in refusal["message"]) == ("Status", 409, True)
+    assert refusal["kind"] == "Status"
+    assert refusal["code"] == 409
+    assert "has ended" in refusal["message"]
 
 
 async def test_a_batch_closed_over_http_accepts_no_messages(api: Api, send_message: SendMessage) -> None:
@@ -153,7 +155,8 @@ async def test_a_batch_is_created_with_a_spec(api: Api, send_message: SendMessag
 async def test_an_invalid_batch_is_refused(api: Api, send_message: SendMessage, body: Any, message: str) -> None:
     """The reply to an invalid batch is a Status that names the fault, and no batch is created."""
     refusal = await send_message(body, batch=None)
-    assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
+    assert refusal["kind"] == "Status", refusal
+    assert message in refusal["message"], refusal
     assert await api.sql("select count(*) from batch") == 0
 
 
@@ -170,7 +173,8 @@ async def test_an_invalid_batch_is_refused(api: Api, send_message: SendMessage, 
 async def test_an_invalid_message_is_refused(api: Api, send_message: SendMessage, body: Any, batch: str, message: str) -> None:
     """The reply to an invalid message is a Status, and nothing is stored."""
     refusal = await send_message(body, batch=batch)
-    assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
+    assert refusal["kind"] == "Status", refusal
+    assert message in refusal["message"], refusal
     assert await api.sql("select count(*) from batch") == 0
 
 
@@ -185,7 +189,7 @@ async def test_items_without_credentials_may_only_be_syncs(api: Api, send_messag
 
 
 async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker: MemoryBroker) -> None:
-    """The accepted items are stored, and a dead letter names the refused ones."""
+    """The accepted items of a message are stored, and a dead letter names the refused items."""
     body = orjson.dumps([evaluation(1, item_id="a"), {"id": "wrong"}])
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=body, headers={**AUTHORIZED, "dashwright-batch": "b"}))
     async with asyncio.timeout(30):
@@ -207,7 +211,11 @@ async def test_results_of_items_are_requested_by_a_header(
     """With the header, the address and the correlation id of the message are stored with its items."""
     await send_message(evaluation(1), headers={**AUTHORIZED, **header})
     assert await api.sql("select correlation_id from batch_item") == correlation_id
-    assert (await api.sql("select reply_to from batch_item") is None) == (correlation_id is None)
+    reply_to = await api.sql("select reply_to from batch_item")
+    if header:
+        assert reply_to is not None
+    else:
+        assert reply_to is None
 
 
 async def test_a_message_waits_while_too_many_items_wait(start_api: StartApi, broker: MemoryBroker) -> None:
@@ -227,6 +235,6 @@ async def test_a_message_waits_while_too_many_items_wait(start_api: StartApi, br
                 pass
             await submit("second")
             while not any(line["event"] == "submission_delayed" for line in logs):
-                await api.sql("select 1")
+                await api.sql("select 1")  # Other tasks run until the response of the database.
     assert await stored_items(api) == [(0, "first/0"), (1, "first/1")]
     assert await api.sql("select count(*) from dead_letter") == 0

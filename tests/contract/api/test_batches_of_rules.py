@@ -17,7 +17,7 @@ RULES = 50
 
 @pytest.fixture
 async def data_source(api: Api) -> AsyncIterator[FakeServer]:
-    """Yield a data source with the uid ``prom``, which has the requests that it was sent."""
+    """Yield the server of the data source ``prom``. The server records its requests, and returns ten series."""
     server = FakeServer(respond_with(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
     async with server.server:
         record = {"name": "prom", "type": "prometheus", "uid": "prom", "url": server.url}

@@ -52,8 +52,14 @@ async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
     assert dashboard["dashboard"]["tags"] == ["foobar"]
     assert {key: dashboard["dashboard"][key] for key in ("id", "uid", "version")} == {"id": body["id"], "uid": "abc", "version": 1}
     meta = dashboard["meta"]
-    assert (meta["folderUid"], meta["folderTitle"], meta["createdBy"], meta["version"]) == ("f1", "Test drive", "admin", 1)
-    assert (meta["canSave"], meta["canDelete"], meta["provisioned"], meta["slug"]) == (True, True, False, "production-overview")
+    assert meta["folderUid"] == "f1"
+    assert meta["folderTitle"] == "Test drive"
+    assert meta["createdBy"] == "admin"
+    assert meta["version"] == 1
+    assert meta["canSave"] is True
+    assert meta["canDelete"] is True
+    assert meta["provisioned"] is False
+    assert meta["slug"] == "production-overview"
     assert (await api("GET", f"{DASHBOARDS}/abc"))[1]["spec"]["title"] == "Production Overview"
     assert await api("DELETE", "/api/dashboards/uid/abc") == (
         200,
@@ -64,7 +70,7 @@ async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
 
 
 async def test_a_save_replaces_only_its_version(api: Api) -> None:
-    """A save of an old version gets 412 unless it overwrites; each change is a new version with its message."""
+    """A save gets 412 unless it names the current version or overwrites. Each change is a new version, with the message of the save."""
     await save_dashboard(api, "abc", "A")
     mismatch = (412, {"status": "version-mismatch", "message": "The dashboard has been changed by someone else"})
     for version in ({}, {"version": 2}, {"version": 0}):
@@ -74,22 +80,26 @@ async def test_a_save_replaces_only_its_version(api: Api) -> None:
     assert (status, response["version"]) == (200, 2)
     assert await api("POST", "/api/dashboards/db", body) == mismatch
     assert (await save_dashboard(api, "abc", "C"))["version"] == 3
+    # Only the second version was saved with a message.
     assert await api.sql("select string_agg(message, ',' order by generation) from resource_history") == "second"
 
 
 async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
-    """The uid has fourteen characters; null and an empty text count as missing."""
+    """An id of null and an empty uid count as missing. The new uid has fourteen characters."""
     status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": None, "uid": "", "title": "A"}})
     assert (status, len(response["uid"]), response["folderUid"]) == (200, 14, "")
 
 
 async def test_a_dashboard_may_be_given_by_id(api: Api) -> None:
-    """A save by id needs an existing dashboard in the given version; a uid takes precedence."""
+    """A save by id needs an existing dashboard and its current version."""
     dashboard_id = (await save_dashboard(api, "abc", "A"))["id"]
     mismatch = {"dashboard": {"id": dashboard_id, "title": "x", "version": 7}, "overwrite": False}
     assert (await api("POST", "/api/dashboards/db", mismatch))[0] == 412
     status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": dashboard_id, "title": "B", "version": 1}})
-    assert (status, response["uid"], response["id"], response["version"]) == (200, "abc", dashboard_id, 2)
+    assert status == 200
+    assert response["uid"] == "abc"
+    assert response["id"] == dashboard_id
+    assert response["version"] == 2
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"id": 77, "title": "B"}}))[0] == 404
 
 
@@ -98,6 +108,7 @@ async def test_a_save_chooses_the_folder_by_uid_id_or_meta(api: Api) -> None:
     largest_id = 9_007_199_254_740_991
     first, second = await folder(api, "f1", "One"), await folder(api, "f2", "Two")
     async with api.database.transaction() as connection:
+        # A write of resources needs the lock of their namespace.
         await connection.execute("select lock_namespaces(1, array['default'])")
         await connection.execute("update resource set number = $1 where name = 'f2'", largest_id)
     meta = {"folderUid": "", "folderId": first["id"], "url": "/d/abc"}
@@ -133,11 +144,11 @@ async def test_an_equal_save_makes_no_version(api: Api) -> None:
 
 async def test_one_of_concurrent_saves_succeeds(api: Api) -> None:
     """One of concurrent saves of a version, or of concurrent creates of a dashboard, succeeds."""
-    for version, expected in ((None, 1), (1, 2)):
+    for version, new_version in ((None, 1), (1, 2)):
         bodies = [{"dashboard": {"uid": "abc", "title": f"{version} {index}", "version": version}} for index in range(6)]
         responses = await asyncio.gather(*(api("POST", "/api/dashboards/db", body) for body in bodies))
         assert sorted(status for status, _ in responses) == [200, 412, 412, 412, 412, 412]
-        assert [response["version"] for status, response in responses if status == 200] == [expected]
+        assert [response["version"] for status, response in responses if status == 200] == [new_version]
 
 
 async def test_access_rules_apply_to_dashboards(api: Api) -> None:
@@ -148,14 +159,23 @@ async def test_access_rules_apply_to_dashboards(api: Api) -> None:
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
     assert (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[0] == 403
     meta = (await api("GET", "/api/dashboards/uid/abc", auth=editor))[1]["meta"]
-    assert (meta["canSave"], meta["canDelete"], meta["canAdmin"], meta["hasAcl"], meta["folderTitle"]) == (False, False, False, False, "F")
+    assert meta["canSave"] is False
+    assert meta["canDelete"] is False
+    assert meta["canAdmin"] is False
+    assert meta["hasAcl"] is False
+    assert meta["folderTitle"] == "F"
     body = {"dashboard": {"uid": "abc", "title": "B"}, "overwrite": True, "folderUid": "f1"}
-    for requested in (body, {**body, "folderUid": ""}, {"dashboard": {"title": "New"}, "folderUid": "f1"}):
+    move_to_root = {**body, "folderUid": ""}
+    new_dashboard = {"dashboard": {"title": "New"}, "folderUid": "f1"}
+    for requested in (body, move_to_root, new_dashboard):
         assert (await api("POST", "/api/dashboards/db", requested, auth=editor))[0] == 403
     assert (await api("DELETE", "/api/dashboards/uid/abc", auth=editor))[0] == 403
     assert (await api("POST", "/api/dashboards/uid/abc/permissions", {"items": [{"role": "Viewer", "permission": 2}]}))[0] == 200
     meta = (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[1]["meta"]
-    assert (meta["canSave"], meta["hasAcl"], meta["folderUid"], meta["folderTitle"], meta["folderId"]) == (True, True, "f1", "", 0)
+    assert meta["canSave"] is True
+    assert meta["hasAcl"] is True
+    # The viewer may not read the folder, so title and id are empty.
+    assert (meta["folderUid"], meta["folderTitle"], meta["folderId"]) == ("f1", "", 0)
     assert meta["annotationsPermissions"]["dashboard"]["canAdd"] is True
     assert (await api("POST", "/api/dashboards/db", body, auth=viewer))[1]["version"] == 2
 
@@ -209,7 +229,10 @@ async def test_invalid_saves_are_rejected(api: Api, body: Any, status: int, mess
 async def test_a_folder_is_created_read_and_deleted(api: Api) -> None:
     """Creating a folder with a used uid returns 412; a folder inside another one is deleted with it."""
     created = await folder(api, "f1", "Test drive")
-    assert (created["uid"], created["url"], created["version"], created["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
+    assert created["uid"] == "f1"
+    assert created["url"] == "/dashboards/f/f1/test-drive"
+    assert created["version"] == 1
+    assert created["createdBy"] == "admin"
     assert await api("GET", "/api/folders/f1") == (200, created)
     assert (await api("POST", "/api/folders", {"uid": "f1", "title": "Again"}))[0] == 412
     inner_folder = await folder(api, "f2", "Inner", parentUid="f1")
@@ -272,7 +295,8 @@ async def test_managed_objects_cannot_be_changed(api: Api) -> None:
     for method, path in (("POST", "/api/dashboards/db"), ("DELETE", "/api/dashboards/uid/d1")):
         body = {"dashboard": {"uid": "d1", "title": "B"}, "overwrite": True} if method == "POST" else None
         status, response = await api(method, path, body)
-        assert (status, "managed by the repository" in response["message"]) == (403, True)
+        assert status == 403
+        assert "managed by the repository" in response["message"]
     assert (await api("GET", "/api/dashboards/uid/d1"))[1]["meta"]["provisioned"] is True
     for manager, provisioned in (("classic-file-provisioning", True), ("terraform", False)):
         async with api.database.transaction() as connection:
@@ -282,7 +306,7 @@ async def test_managed_objects_cannot_be_changed(api: Api) -> None:
 
 
 async def test_the_quota_of_dashboards_applies(api: Api) -> None:
-    """A new dashboard above the limit is rejected, and a save of an existing one never is."""
+    """At the limit, a new dashboard is rejected, and a save of an existing dashboard is accepted."""
     await save_dashboard(api, "d1", "A")
     await api.sql("""insert into quota (org_id, target, "limit") values (1, 'dashboard', 1)""")
     status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"title": "B"}})
@@ -294,6 +318,7 @@ async def test_each_change_is_audited(api: Api) -> None:
     """Each change has an audit event with the name of the classic operation and the object."""
     await folder(api, "f1", "F")
     await save_dashboard(api, "d1", "A")
+    # This save changes nothing: without a version it is refused.
     await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "d1", "title": "B"}})
     await api("DELETE", "/api/dashboards/uid/d1")
     await api("DELETE", "/api/folders/f1")

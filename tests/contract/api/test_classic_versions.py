@@ -62,7 +62,10 @@ async def test_a_version_contains_the_old_dashboard(api: Api, dashboard_id: int)
     """A version, read by the id or uid of its dashboard, has the old content. An unknown version is 404 and an invalid one 400."""
     for path in (DASHBOARD, f"/api/dashboards/id/{dashboard_id}"):
         status, body = await api("GET", f"{path}/versions/1")
-        assert (status, body["version"], body["uid"], body["message"]) == (200, 1, "d1", "")
+        assert status == 200
+        assert body["version"] == 1
+        assert body["uid"] == "d1"
+        assert body["message"] == ""
         assert body["data"] == {"title": "First", "exact": 1.5, "id": dashboard_id, "uid": "d1", "version": 1}
         for unknown in ("0", "4", "-1", str(2**63 - 1)):
             assert await api("GET", f"{path}/versions/{unknown}") == NO_VERSION
@@ -123,8 +126,12 @@ async def test_permissions_apply_to_versions(api: Api, dashboard_id: int) -> Non
 
 
 async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> None:
-    """A restored dashboard has its id, labels and versions, in its old folder or a given one. The last deleted of several is restored."""
+    """A restored dashboard keeps its id and versions, in its old folder or a given folder.
+
+    Of several deleted dashboards with one uid, the last is restored.
+    """
     path = f"{DASHBOARD}/trash"
+    # The dashboard is not deleted yet.
     assert (await api("PATCH", path, {}))[0] == 404
     await api("DELETE", DASHBOARD)
     assert await api("PATCH", path, {}) == (200, {"title": "Third", "message": "Dashboard Third restored", "uid": "d1", "id": dashboard_id})
@@ -146,9 +153,12 @@ async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> N
 async def test_the_error_of_a_failed_restore_names_the_remedy(api: Api, dashboard_id: int) -> None:
     """An error message says where to find a dashboard that a repository managed, or how to replace a deleted folder."""
     status, body = await api("PATCH", f"{DASHBOARD}/trash", {})
-    assert (status, 'dashboard "d1" is not in the trash' in body["message"]) == (404, True)
+    assert status == 404
+    assert 'dashboard "d1" is not in the trash' in body["message"]
     assert "restore its file in the repository" in body["message"]
     await api("DELETE", DASHBOARD)
     assert (await api("DELETE", "/api/folders/f1"))[0] == 200
     status, body = await api("PATCH", f"{DASHBOARD}/trash", {})
-    assert (status, 'the former folder "f1"' in body["message"], "folderUid" in body["message"]) == (404, True, True)
+    assert status == 404
+    assert 'the former folder "f1"' in body["message"]
+    assert "folderUid" in body["message"]

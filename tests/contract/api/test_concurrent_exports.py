@@ -28,8 +28,9 @@ from tests.servers.git import GitServer, git
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.jobs_worker.domain.resource import ResourceReader
 
-__all__ = ["export"]  # the fixture
+__all__ = ["export"]  # the fixture, which pytest finds by its name
 
+#: Selects name, stored version, spec and folder of each dashboard.
 _SELECT_STORED = """select name, r.stored_version, h.spec, r.folder from resource r join resource_history h using (uid, generation)
     where resource = 'dashboards'"""
 
@@ -48,6 +49,7 @@ async def test_a_cancelled_export_changes_nothing(git_api: Api, git_server: GitS
             await finished.wait()
         return None
 
+    # Then the health is known, and the request for the export does not wait for a check, which would fetch, too.
     await git_api("POST", f"{REPOSITORIES}/team/test")
     git_server.fault = wait
     _, job = await git_api("POST", f"{REPOSITORIES}/team/export", {"identifier": True})
@@ -66,12 +68,12 @@ async def test_an_object_saved_during_an_export_is_not_managed(git_api: Api, git
     """An object that is saved during the push is still unmanaged afterwards; the next export includes the change."""
     await create_dashboard(git_api, "a", "A")
     await create_dashboard(git_api, "b", "B")
-    remaining = [True]
+    is_saved = asyncio.Event()
 
     async def save(request: web.Request) -> web.StreamResponse | None:
         """Save the dashboard ``a`` once, at the first push of the export."""
-        if request.path.endswith("git-receive-pack") and request.method == "POST" and remaining:
-            remaining.clear()
+        if request.path.endswith("git-receive-pack") and request.method == "POST" and not is_saved.is_set():
+            is_saved.set()
             _, body = await git_api("GET", f"{CLASSIC}/a")
             body["spec"]["refresh"] = "5m"
             assert (await git_api("PUT", f"{CLASSIC}/a", body))[0] == 200
@@ -101,26 +103,26 @@ async def test_an_export_to_a_local_repository(git_api: Api, tmp_path: Path) -> 
     assert json.loads((tmp_path / "local" / "Web" / "a.json").read_text())["metadata"] == {"name": "a"}
     for options, reason in (({"history": True}, "keeps no history"), ({"branch": "side"}, "branch workflow")):
         status, body = await git_api("POST", f"{REPOSITORIES}/local/export", options)
-        assert (status, reason in body["message"]) == (422, True), body
+        assert status == 422, body
+        assert reason in body["message"], body
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_exported_files_equal_the_stored_objects(
     git_api: Api, git_server: GitServer, export: Export, tmp_path: Path, seed: int
 ) -> None:
-    """For random instances, the files of an export contain the stored versions and specs, and a sync changes nothing."""
+    """For random dashboards and folders, the exported files contain the stored versions and specs, and a sync changes nothing."""
     draw = random.Random(seed)
+    # Some titles result in equal file names, or have characters that file names cannot have.
     titles = ["A", "a", "A b", "a-b", "Ä/ö", "📈", "x" * 300]
     folders = [""]
     for index in range(4):
         folders.append(f"f{index}")
         await create_folder(git_api, f"f{index}", draw.choice(titles), draw.choice(folders[:-1]))
     for index in range(12):
-        url, spec = (
-            (CLASSIC, {"panels": [{"id": index, "value": 1.50}]})
-            if draw.random() < 0.6
-            else (DASHBOARDS, {"layout": {"kind": "GridLayout"}})
-        )
+        is_classic = draw.random() < 0.6
+        url = CLASSIC if is_classic else DASHBOARDS
+        spec: dict[str, Any] = {"panels": [{"id": index, "value": 1.50}]} if is_classic else {"layout": {"kind": "GridLayout"}}
         await create_dashboard(git_api, f"d{index}", draw.choice(titles), draw.choice(folders), url=url, **spec)
     stored = await read_stored(git_api)
     assert (await export(identifier=True))["state"] == "success"
@@ -128,7 +130,7 @@ async def test_exported_files_equal_the_stored_objects(
     reader = ResourceReader("default", "team", AdmissionSettings())
     files = [reader.read(path.name, path.read_bytes()) for path in (tmp_path / "clone").rglob("*.json") if path.name != "_folder.json"]
     assert {file.key.name: (file.version, json.loads(file.spec)) for file in files} == {
-        name: stored_parts[:2] for name, stored_parts in stored.items()
+        name: (version, spec) for name, (version, spec, _) in stored.items()
     }
     status = await run_sync(git_api)
     assert (status["state"], counts(status)) == ("success", {"noop": 12})
