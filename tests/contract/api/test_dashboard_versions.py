@@ -34,7 +34,7 @@ async def test_versions_are_listed_newest_first(api: Api) -> None:
         (2, "user:1", "to two"),
         (1, "user:1", "to one"),
     ]
-    assert all(item["created"] > 1_700_000_000_000 for item in body["items"])
+    assert all(item["created"] > 1_700_000_000_000 for item in body["items"])  # milliseconds until 2023
 
 
 async def test_versions_are_served_in_yaml(api: Api) -> None:
@@ -48,15 +48,16 @@ async def test_versions_are_served_in_yaml(api: Api) -> None:
 
 
 async def test_versions_are_listed_in_pages(api: Api) -> None:
-    """The token of a page leads to the next one, and the last page has none."""
-    await save_versions(api, "d", *"abcde")
-    generations, query = [], "limit=2"
+    """The token of a page leads to the next page, and the last page has no token."""
+    await save_versions(api, "d", "a", "b", "c", "d", "e")
+    pages = []
+    query = "limit=2"
     while query:
         _, body = await api("GET", f"{DASHBOARDS}/d/versions?{query}")
-        generations.append([item["version"] for item in body["items"]])
+        pages.append([item["version"] for item in body["items"]])
         token = body["metadata"].get("continue")
         query = f"limit=2&continue={token}" if token else ""
-    assert generations == [[5, 4], [3, 2], [1]]
+    assert pages == [[5, 4], [3, 2], [1]]
 
 
 @pytest.mark.parametrize("path", ["d/versions/1", "d/versions?version=1", "d/versions?path=/1"])
@@ -64,7 +65,10 @@ async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None
     """A version has the dashboard as it was, with its number as generation and its message as annotation."""
     await save_versions(api, "d", "one", "two")
     status, body = await api("GET", f"{DASHBOARDS}/{path}")
-    assert (status, body["kind"], body["spec"], body["metadata"]["generation"]) == (200, "Dashboard", {"title": "one"}, 1)
+    assert status == 200
+    assert body["kind"] == "Dashboard"
+    assert body["spec"] == {"title": "one"}
+    assert body["metadata"]["generation"] == 1
     assert body["metadata"]["annotations"]["grafana.app/message"] == "to one"
 
 
@@ -87,7 +91,7 @@ async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None
     ],
 )
 async def test_invalid_versions_are_refused(api: Api, path: str, status: int) -> None:
-    """An unknown number or dashboard is 404, an invalid number 400; each as a Status."""
+    """An unknown number or dashboard gets 404, and an invalid number 400. Both responses are a Status."""
     await save_versions(api, "d", "one")
     actual_status, body = await api("GET", f"{DASHBOARDS}/{path}")
     assert (actual_status, body["kind"], body["code"]) == (status, "Status", status)
@@ -97,7 +101,9 @@ async def test_a_history_has_complete_objects(api: Api) -> None:
     """A history has complete objects, newest first and in pages, for any name."""
     await save_versions(api, "test-dashboard-", "one", "two")
     status, body = await api("GET", history("test-dashboard-", limit=10))
-    assert (status, body["kind"], body["metadata"]["resourceVersion"].isdigit()) == (200, "DashboardList", True)
+    assert status == 200
+    assert body["kind"] == "DashboardList"
+    assert body["metadata"]["resourceVersion"].isdigit()
     assert [(item["metadata"]["generation"], item["spec"]) for item in body["items"]] == [(2, {"title": "two"}), (1, {"title": "one"})]
     assert [item["metadata"]["annotations"]["grafana.app/message"] for item in body["items"]] == ["to two", "to one"]
     _, first = await api("GET", history("test-dashboard-", limit=1))
@@ -115,7 +121,7 @@ async def test_a_history_is_printed_as_a_table(api: Api) -> None:
 
 
 async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
-    """A history without a name is 400, and of an unknown name it is empty. Folders have no history."""
+    """A history without a name gets 400, and the history of an unknown name is empty. Folders have no history."""
     selector = "labelSelector=grafana.app/get-history=true"
     assert (await api("GET", f"{DASHBOARDS}?{selector}"))[0] == 400
     assert (await api("GET", history("nothing")))[1]["items"] == []
@@ -139,6 +145,7 @@ async def test_versions_need_read_access(api: Api) -> None:
     """A caller without read access to the dashboard receives 403."""
     await save_versions(api, "d", "one")
     unprivileged = await api.person("unprivileged", Role.NONE)
+    viewer = await api.person("viewer", Role.VIEWER)
     for path in (f"{DASHBOARDS}/d/versions", f"{DASHBOARDS}/d/versions/1", history("d")):
         assert (await api("GET", path, auth=unprivileged))[0] == 403
-        assert (await api("GET", path, auth=await api.person(f"reader{len(path)}", Role.VIEWER)))[0] == 200
+        assert (await api("GET", path, auth=viewer))[0] == 200

@@ -66,11 +66,12 @@ async def test_a_check_requires_the_right_to_query(api: Api, worker: FakeWorker)
     """A check without the right to query is refused. An unknown data source is reported without a call to the worker."""
     source_id = await create_source(api, "good")
     viewer = await api.person("vic", Role.VIEWER)
-    other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
+    reader = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
     assert (await api("GET", f"{PATH}/uid/good/health", auth=viewer))[0] == 200
+    # A Viewer may query data sources, but read the settings of none.
     assert worker.requests[0][0].readable == frozenset()
     for path in ("uid/good", str(source_id), "uid/none", "9007"):
-        assert (await api("GET", f"{PATH}/{path}/health", auth=other))[0] == 403
+        assert (await api("GET", f"{PATH}/{path}/health", auth=reader))[0] == 403
     for path in ("uid/none", "9007"):
         assert await api("GET", f"{PATH}/{path}/health") == (404, {"message": "Data source not found"})
     assert await api("GET", f"{PATH}/x/health") == (400, {"message": "id is invalid"})

@@ -85,12 +85,18 @@ async def test_a_data_source_needs_a_name_and_a_type_only(api: Api) -> None:
     assert source["typeLogoUrl"] == "public/img/icn-datasource.svg"
 
 
-@pytest.mark.parametrize(("value", "type_name"), [("testdata", "TestData"), ("postgres", "PostgreSQL"), ("my-own-thing", "my-own-thing")])
-async def test_a_former_name_of_a_type_is_replaced(api: Api, value: str, type_name: str) -> None:
-    """The former name of a type is replaced by the present one, and an unknown type is kept."""
-    source = await create_data_source(api, name="n", type=value)
-    current_names = {"testdata": "grafana-testdata-datasource", "postgres": "grafana-postgresql-datasource"}
-    assert source["type"] == current_names.get(value, value)
+@pytest.mark.parametrize(
+    ("given_type", "stored_type", "type_name"),
+    [
+        ("testdata", "grafana-testdata-datasource", "TestData"),
+        ("postgres", "grafana-postgresql-datasource", "PostgreSQL"),
+        ("my-own-thing", "my-own-thing", "my-own-thing"),
+    ],
+)
+async def test_a_former_name_of_a_type_is_replaced(api: Api, given_type: str, stored_type: str, type_name: str) -> None:
+    """The former name of a type is replaced by the present name, and an unknown type is kept."""
+    source = await create_data_source(api, name="n", type=given_type)
+    assert source["type"] == stored_type
     assert (await api("GET", PATH))[1][0]["typeName"] == type_name
 
 
@@ -135,18 +141,18 @@ async def test_an_invalid_data_source_is_refused(api: Api, fields: dict[str, Any
 
 
 async def test_only_addresses_for_http_are_urls(api: Api) -> None:
-    """The address of a data source is a URL only if it is queried over HTTP. Surrounding blanks are removed."""
+    """The address of a data source must be a URL only if its type is queried over HTTP. Surrounding blanks are removed."""
     assert (await create_data_source(api, name="p", type="postgres", url=" db:5432 "))["url"] == "db:5432"
-    assert (await create_data_source(api, name="q", type="prometheus", url=" https://[::1]:9090/p/?a=b "))[
-        "url"
-    ] == "https://[::1]:9090/p/?a=b"
+    prometheus = await create_data_source(api, name="q", type="prometheus", url=" https://[::1]:9090/p/?a=b ")
+    assert prometheus["url"] == "https://[::1]:9090/p/?a=b"
 
 
 async def test_names_and_uids_are_unique_in_an_organization(api: Api) -> None:
-    """A duplicate name or uid returns a 409 that names it. Another organization may use both, and cannot see either."""
+    """A duplicate name or uid gets 409. Another organization may use the same name and uid, and does not see this data source."""
     await create_data_source(api, name="A", uid="a")
     await create_data_source(api, name="B", uid="b")
-    same_name, same_uid = ({"message": f"data source with the same {field} already exists"} for field in ("name", "uid"))
+    same_name = {"message": "data source with the same name already exists"}
+    same_uid = {"message": "data source with the same uid already exists"}
     assert await api("POST", PATH, {"name": "A", "type": "x"}) == (409, same_name)
     assert await api("POST", PATH, {"name": "C", "type": "x", "uid": "a"}) == (409, same_uid)
     for fields, expected_message in (({"name": "A"}, same_name), ({"name": "B", "uid": "a"}, same_uid)):
@@ -167,13 +173,22 @@ async def test_an_update_keeps_secrets(api: Api) -> None:
     uid = (await create_data_source(api, **{**PROMETHEUS, "secureJsonData": {"basicAuthPassword": "hunter22", "token": "t"}}))["uid"]
     status, body = await api("PUT", f"{PATH}/uid/{uid}", {"name": "P", "type": "prometheus", "secureJsonData": {"token": "", "x": None}})
     source = body["datasource"]
-    assert (status, body["message"], body["name"], body["id"]) == (200, "Datasource updated", "P", source["id"])
+    assert status == 200
+    assert body["message"] == "Datasource updated"
+    assert body["name"] == "P"
+    assert body["id"] == source["id"]
     remaining = (source["uid"], source["url"], source["basicAuthUser"], source["secureJsonFields"])
     assert remaining == (uid, PROMETHEUS["url"], "reader", {"basicAuthPassword": True})
-    assert (source["basicAuth"], source["isDefault"], source["jsonData"], source["version"]) == (False, False, {}, 2)
+    assert source["basicAuth"] is False
+    assert source["isDefault"] is False
+    assert source["jsonData"] == {}
+    assert source["version"] == 2
     body = {"name": "P", "type": "prometheus", "url": "", "basicAuthUser": "", "uid": "other"}
     source = (await api("PUT", f"{PATH}/{source['id']}", body))[1]["datasource"]
-    assert (source["uid"], source["url"], source["basicAuthUser"], source["version"]) == ("other", "", "", 3)
+    assert source["uid"] == "other"
+    assert source["url"] == ""
+    assert source["basicAuthUser"] == ""
+    assert source["version"] == 3
     assert source["secureJsonFields"] == {"basicAuthPassword": True}
     assert await api("GET", f"{PATH}/uid/{uid}") == NOT_FOUND
 
@@ -213,7 +228,9 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
     assert await api("DELETE", f"{PATH}/{third['id']}") == (200, {"message": result})
     body = {"name": "c", "type": "x"}
     for path in ("name/c", "uid/c", str(third["id"]), "uid/" + "x" * 500, str(2**63 - 1), "-1"):
-        for method in ("GET", "DELETE") if path.startswith("name") else ("GET", "PUT", "DELETE"):
+        # A data source cannot be updated by name.
+        methods = ("GET", "DELETE") if path.startswith("name") else ("GET", "PUT", "DELETE")
+        for method in methods:
             assert await api(method, f"{PATH}/{path}", body if method == "PUT" else None) == NOT_FOUND
     assert await api("GET", f"{PATH}/id/c") == NOT_FOUND
     assert await api("GET", f"{PATH}/9x") == (400, {"message": "id is invalid"})
@@ -261,7 +278,8 @@ async def test_grants_by_id_or_name_become_grants_by_uid(api: Api) -> None:
         assert (await api("GET", path))[1]["permissions"] == [{"action": "datasources:query", "scope": "datasources:uid:a"}]
     for scope in ("datasources:id:9007", "datasources:name:none"):
         status, error = await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]})
-        assert (status, scope in error["message"]) == (400, True)
+        assert status == 400
+        assert scope in error["message"]
     await api("DELETE", f"{PATH}/uid/a")
     assert await api("GET", path) == (200, {"permissions": []})
 
@@ -304,11 +322,10 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
     with capture_logs() as logged:
         api = await start_api(log_level="debug")
         uid = (await create_data_source(api, **PROMETHEUS))["uid"]
-        for body in (
-            {"name": "n", "type": "x", "secureJsonData": {"token": "hunter22", "basicAuthPassword": ""}},
-            {"name": "n", "type": "x", "secureJsonData": {"token": ["hunter22"]}},
-            {"name": "n", "type": "x", "uid": "a b", "secureJsonData": {"token": "hunter22"}},
-        ):
+        valid_body = {"name": "n", "type": "x", "secureJsonData": {"token": "hunter22", "basicAuthPassword": ""}}
+        invalid_secret = {"name": "n", "type": "x", "secureJsonData": {"token": ["hunter22"]}}
+        invalid_uid = {"name": "n", "type": "x", "uid": "a b", "secureJsonData": {"token": "hunter22"}}
+        for body in (valid_body, invalid_secret, invalid_uid):
             assert "hunter22" not in str(await api("PUT", f"{PATH}/uid/{uid}", body))
         assert "hunter22" not in str(await api("GET", PATH))
         await api("DELETE", f"{PATH}/uid/{uid}")

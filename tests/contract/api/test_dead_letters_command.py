@@ -72,7 +72,8 @@ async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: C
 
 
 @pytest.mark.parametrize(
-    ("selection", "expected"),
+    ("selection", "expected_count"),
+    # Of the three letters, one is replayed, one is dead and replayable, and one is dead and not replayable.
     [
         (Selection(), 3),
         (Selection(state=DeadLetterState.DEAD), 2),
@@ -97,14 +98,14 @@ async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: C
     ],
 )
 async def test_options_select_letters(
-    api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str], selection: Selection, expected: int
+    api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str], selection: Selection, expected_count: int
 ) -> None:
     """Options are combined, and a label selector may be added to them."""
     replayed, *_ = await create_letters(sync_submission("a"), sync_submission("b"), TOO_LARGE_BODY)
     await api.sql("update dead_letter set replayed_at = now() where name = $1", replayed)
     assert await run_command(list_, selection=selection, as_json=True, options=server_options(api)) == 0
     listed = json.loads(json_printed(capsys))
-    assert len(listed) == expected
+    assert len(listed) == expected_count
     assert {letter["kind"] for letter in listed} <= {"DeadLetter"}
 
 
@@ -212,11 +213,10 @@ async def test_letters_are_discarded_by_name_or_selection(
 ) -> None:
     """A dry run shows the names and deletes nothing. An unknown name is reported, and the others are deleted."""
     names = await create_letters(*(sync_submission(f"team-{number}") for number in range(4)))
-    for selected, expected in (([names[0]], names[:1]), (None, names)):
-        assert (
-            await run_command(discard, selected, all_letters=selected is None, dry_run=True, as_json=True, options=server_options(api)) == 0
-        )
-        assert json.loads(json_printed(capsys)) == expected
+    assert await run_command(discard, [names[0]], dry_run=True, as_json=True, options=server_options(api)) == 0
+    assert json.loads(json_printed(capsys)) == [names[0]]
+    assert await run_command(discard, None, all_letters=True, dry_run=True, as_json=True, options=server_options(api)) == 0
+    assert json.loads(json_printed(capsys)) == names
     assert len(await letters(api)) == 4
     assert await run_command(discard, [names[0], "none", names[1]], options=server_options(api)) == 2
     output = capsys.readouterr()

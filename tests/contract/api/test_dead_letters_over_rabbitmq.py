@@ -30,7 +30,7 @@ class CountingBroker(AmqpBroker):
     submissions = 0
 
     async def after_submission(self) -> None:
-        """Do nothing; tests replace this."""
+        """Do nothing. A test may replace this method of its broker."""
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
         """Publish a message. After a submission, count it and run the action of the test."""
@@ -115,7 +115,7 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
         assert (await api("POST", path))[0] == 503
         assert (await jobs.next_type_and_name())[0] == "ADDED"
     assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]
-    del broker.after_submission
+    del broker.after_submission  # The method of the class, which does nothing, is used again.
     assert (await api("POST", path))[0] == 200
     # Three submissions are handled: the first one, that of the replay whose transaction was lost, and that of the later replay.
     await handled_submissions.reach(3)

@@ -88,6 +88,7 @@ async def described_api(postgres_dsn: str, _template: str, tmp_path_factory: pyt
         address = await gateway.start()
         hashed = await gateway.authentication.passwords.hash(PASSWORD)
         async with database.connection() as connection:
+            # No generated request has these ids.
             for number, login, role, is_admin in ((7_000_000_001, "boss", "Admin", True), (7_000_000_002, "reader", "Viewer", False)):
                 await connection.execute(
                     """insert into "user" (id, login, email, org_id, password, is_admin) values ($1, $2, $2, 1, $3, $4)""",
@@ -117,7 +118,7 @@ def generate_cases(openapi: Any) -> list[Case[Any]]:
         cases += [case_of(operation, case) for case in cases_by_input[described_input]]
     for index, case in enumerate(cases):
         case.query.pop("watch", None)  # A watch would not end.
-        # Drawn names are of no object. Four of five namespaces become the existing one, and a third of other parameters the id 1.
+        # No object has a generated name. Four of five namespaces become the existing namespace, and every third case gets the id 1.
         for name in case.path_parameters:
             if name == "namespace" and index % 5 != 0:
                 case.path_parameters[name] = "default"

@@ -137,7 +137,7 @@ async def test_a_dry_run_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker)
 
 
 async def test_preconditions_are_checked_first(api: Api, worker: FakeJobsWorker) -> None:
-    """Another version, generation or uid, or an invalid body, is rejected before the file is changed."""
+    """A write that names another version, or has an invalid body, is rejected before the file is changed."""
     dashboard = await create_managed_dashboard(api, "write")
     old = {**dashboard, "metadata": {**dashboard["metadata"], "resourceVersion": "1"}, "spec": {"title": "U"}}
     assert (await api("PUT", f"{DASHBOARDS}/d", old))[0] == 409
@@ -163,7 +163,8 @@ async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -
     await create_managed_dashboard(api, "write")
     viewer = await api.person("vic", Role.VIEWER)
     status, refusal = await patch(api, "merge-patch+json", {"spec": {"title": "U"}}, auth=viewer)
-    assert (status, "dashboards:write" in refusal["message"]) == (403, True)
+    assert status == 403
+    assert "dashboards:write" in refusal["message"]
     assert (await api("DELETE", f"{DASHBOARDS}/d", auth=viewer))[0] == 403
     assert worker.requests == []
 
@@ -190,7 +191,8 @@ async def test_edits_are_refused_without_the_workflow(
         f'dashboard "d" is managed by the repository "team"{reason}; change its file there instead',
     )
     status, refusal = await api("DELETE", "/api/dashboards/uid/d")
-    assert (status, "remove its file there instead" in refusal["message"]) == (403, True)
+    assert status == 403
+    assert "remove its file there instead" in refusal["message"]
     assert worker.requests == []
     assert await abilities(api) == {"canSave": False, "canEdit": False, "canDelete": False, "canAdmin": True}
 
@@ -198,9 +200,10 @@ async def test_edits_are_refused_without_the_workflow(
 async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
     """Return the rights on the dashboard as both APIs report them."""
     names = ("canSave", "canEdit", "canDelete", "canAdmin")
-    access, meta = (await api("GET", f"{DASHBOARDS}/d/dto", auth=auth))[1], (await api("GET", "/api/dashboards/uid/d", auth=auth))[1]
-    result = {name: access["access"][name] for name in names}
-    assert result == {name: meta["meta"][name] for name in names}
+    _, resource = await api("GET", f"{DASHBOARDS}/d/dto", auth=auth)
+    _, classic = await api("GET", "/api/dashboards/uid/d", auth=auth)
+    result = {name: resource["access"][name] for name in names}
+    assert result == {name: classic["meta"][name] for name in names}
     return result
 
 
@@ -212,9 +215,9 @@ async def test_reported_abilities_follow_the_workflow(api: Api, worker: FakeJobs
     _, folder = await api("GET", "/api/folders/f")
     assert [folder[name] for name in ("canSave", "canEdit", "canDelete", "canAdmin")] == [False, False, False, True]
     status, error = await api("PUT", "/api/folders/f", {"title": "G", "overwrite": True})
-    message = 'folder "f" is managed by the repository "team"; change its directory there instead'
-    assert (status, error["message"]) == (403, message)
-    assert (await api("DELETE", "/api/folders/f"))[1]["message"] == message.replace("change", "remove")
+    assert (status, error["message"]) == (403, 'folder "f" is managed by the repository "team"; change its directory there instead')
+    _, error = await api("DELETE", "/api/folders/f")
+    assert error["message"] == 'folder "f" is managed by the repository "team"; remove its directory there instead'
     assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 403
     assert worker.requests == []
 
@@ -225,7 +228,9 @@ async def test_a_repository_in_deletion_rejects_edits(api: Api, worker: FakeJobs
     await api.sql("update resource set finalizers = '{x}' where name = 'team'")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     status, refusal = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
-    assert (status, "is being deleted" in refusal["message"], worker.requests) == (403, True, [])
+    assert status == 403
+    assert "is being deleted" in refusal["message"]
+    assert worker.requests == []
 
 
 async def test_managed_objects_cannot_be_deleted_together_or_created(api: Api, worker: FakeJobsWorker) -> None:
@@ -235,7 +240,9 @@ async def test_managed_objects_cannot_be_deleted_together_or_created(api: Api, w
     """
     await create_managed_dashboard(api, "write")
     status, error = await api("DELETE", DASHBOARDS)
-    assert (status, '"d"' in error["message"], "by name" in error["message"]) == (403, True, True)
+    assert status == 403
+    assert '"d"' in error["message"]
+    assert "by name" in error["message"]
     body = {"metadata": {"name": "e", "annotations": {"grafana.app/folder": "f"}}, "spec": SPEC}
     assert (await api("POST", DASHBOARDS, body))[0] == 403
     assert worker.requests == []
@@ -251,5 +258,6 @@ async def test_a_move_is_limited_to_the_repository(api: Api, worker: FakeJobsWor
     assert (await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "g"}}}))[0] == 200
     assert worker.requests.pop()["edited"]["folder"] == "g"
     status, result = await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "h"}}})
-    assert (status, "resource manager (repo:team) does not match folder manager (repo:other)" in result["message"]) == (403, True)
+    assert status == 403
+    assert "resource manager (repo:team) does not match folder manager (repo:other)" in result["message"]
     assert worker.requests == []

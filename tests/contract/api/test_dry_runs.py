@@ -42,7 +42,8 @@ async def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, body: Any) -> Non
     """A dry run that is requested in the query or in the body deletes nothing."""
     await create_object(api, dashboard())
     before = await count_rows(api)
-    status, response = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{DRY_RUN}'}", body)
+    query = f"?{DRY_RUN}" if body is None else ""
+    status, response = await api("DELETE", f"{DASHBOARDS}/d{query}", body)
     assert (status, response["status"]) == (200, "Success")
     assert await count_rows(api) == before
     assert await api.sql("select count(*) from trash") == 0
@@ -68,7 +69,7 @@ async def test_invalid_dry_runs_are_rejected(start_api: StartApi) -> None:
 
 
 async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
-    """A dry run of a delete keeps managed objects and the content of a folder."""
+    """A dry run of a delete of a repository or folder changes nothing in the database."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
     await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
@@ -80,7 +81,7 @@ async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
 
 
 async def test_a_dry_run_of_an_evaluation_changes_no_job(api: Api, unvalidated_panels: None) -> None:
-    """The dry run of a submission stores no job, and the dry run of a delete does not cancel the pending one."""
+    """The dry run of a submission stores no job, and the dry run of a delete does not cancel a pending job."""
     before = await count_rows(api)
     body = {"metadata": {"name": "e"}, "spec": EVALUATION}
     status, response = await api("POST", f"{EVALUATIONS}?{DRY_RUN}", body)
@@ -115,12 +116,13 @@ async def test_a_dry_run_of_a_job_returns_the_job(api: Api, path: str, body: Any
 
 @pytest.mark.parametrize("path", ["jobs", "repositories/team/jobs"])
 async def test_a_dry_run_of_a_sync_job_needs_syncs_to_be_enabled(api: Api, path: str) -> None:
-    """The dry run of a sync job is rejected while syncs are disabled, as the job is; only the plan of a sync is possible."""
+    """While syncs are disabled, a sync job and its dry run are rejected."""
     await create_team_repository(api, enabled=False)
     body = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
     for query in ("", f"?{DRY_RUN}"):
         status, error = await api("POST", f"{PROVISIONING}/{path}{query}", body)
-        assert (status, "sync is not enabled" in error["message"]) == (422, True)
+        assert status == 422
+        assert "sync is not enabled" in error["message"]
 
 
 async def create_team_repository(api: Api, *, enabled: bool) -> None:
