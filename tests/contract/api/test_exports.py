@@ -16,6 +16,7 @@ from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 CLASSIC = DASHBOARDS.replace("v2alpha1", "v0alpha1")
+#: Selects name, generation, folder and labels of each object in one text.
 _SELECT_OBJECTS = "select json_agg((name, generation, folder, labels) order by name)::text from resource where resource <> 'repositories'"
 Export = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -25,10 +26,11 @@ async def export(git_api: Api, git_server: GitServer) -> Export:
     """Return a function that runs an export into the repository ``team``, which it creates, and returns the job's status."""
     git_server.create_repository("team.git").commit({"README.md": "x"}, message="first")
 
-    async def export(*, target: str = "instance", auth: str | None = None, **options: Any) -> dict[str, Any]:
+    async def export(*, target: str = "instance", **options: Any) -> dict[str, Any]:
+        """Create the repository at the first call, run an export with options, and return the status of the job."""
         if (await git_api("GET", f"{REPOSITORIES}/team"))[0] == 404:
             await create_repository(git_api, git_server, target=target)
-        status, job = await git_api("POST", f"{REPOSITORIES}/team/export", options, **({"auth": auth} if auth else {}))
+        status, job = await git_api("POST", f"{REPOSITORIES}/team/export", options)
         assert status == 202, job
         return await wait_for_job(git_api, job)
 
@@ -59,21 +61,21 @@ async def wait_for_job(api: Api, job: dict[str, Any], repository: str = "team") 
 
 
 async def create_folder(api: Api, name: str, title: str, parent: str = "") -> None:
-    """Create a folder in a parent folder."""
-    metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
-    status, body = await api("POST", FOLDERS, {"metadata": metadata, "spec": {"title": title}})
+    """Create a folder in a parent folder, or at the root."""
+    annotations = {"grafana.app/folder": parent} if parent else {}
+    status, body = await api("POST", FOLDERS, {"metadata": {"name": name, "annotations": annotations}, "spec": {"title": title}})
     assert status == 201, body
 
 
 async def create_dashboard(api: Api, name: str, title: str, parent: str = "", *, url: str = CLASSIC, **spec: Any) -> None:
-    """Create a dashboard in a folder. ``url`` selects the version."""
-    metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
-    status, body = await api("POST", url, {"metadata": metadata, "spec": {"title": title, **spec}})
+    """Create a dashboard in a folder, or at the root. ``url`` selects the version."""
+    annotations = {"grafana.app/folder": parent} if parent else {}
+    status, body = await api("POST", url, {"metadata": {"name": name, "annotations": annotations}, "spec": {"title": title, **spec}})
     assert status == 201, body
 
 
 def list_files(server: GitServer, ref: str = "main") -> list[str]:
-    """Return the paths of the files of a branch, without that of the first commit."""
+    """Return the paths of the files of a branch, except for the README of the first commit."""
     paths = git(server.root / "team.git", "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", ref)
     return [path for path in paths.splitlines() if path != "README.md"]
 
@@ -222,7 +224,8 @@ async def test_only_a_dashboard_with_its_newest_version_is_exported(git_api: Api
     assert (status["state"], counts(status)) == ("error", {"create": 1, "error": 1}), status
     assert list_files(git_server) == ["b.json"]
     _, body = await git_api("GET", f"{CLASSIC}/a")
-    assert (body["metadata"]["generation"], "grafana.app/managedBy" in body["metadata"].get("annotations", {})) == (2, False)
+    assert body["metadata"]["generation"] == 2
+    assert "grafana.app/managedBy" not in body["metadata"].get("annotations", {})
 
 
 async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
@@ -243,7 +246,7 @@ async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServ
 
 
 async def test_the_first_export_must_write_the_synced_branch(git_api: Api, git_server: GitServer) -> None:
-    """The first export to an empty repository must write the branch that is synced, or that branch would not exist."""
+    """The first export to an empty repository must write the synced branch. Later exports may write other branches."""
     git_server.create_repository("team.git")
     await create_repository(git_api, git_server)
     await create_dashboard(git_api, "a", "A")
@@ -254,7 +257,7 @@ async def test_the_first_export_must_write_the_synced_branch(git_api: Api, git_s
 
 
 async def test_a_folder_that_is_too_deep_is_an_error(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """A dashboard whose directory would be too deep is an error of the export; all others are exported."""
+    """A dashboard whose directory would be too deep is an error of the export. The other dashboards are exported."""
     parent = ""
     await create_dashboard(git_api, "top", "Top")
     for index in range(4):
@@ -270,16 +273,17 @@ async def test_a_folder_that_is_too_deep_is_an_error(git_api: Api, git_server: G
 
 async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
     """An export is repeated on top of a concurrent push; after three such pushes it fails and has pushed nothing."""
-    pending_pushes = [1]
+    pending_pushes = 1
     await create_repository(git_api, git_server)
     clone = git_server.root / "second"
     git(git_server.root, "clone", "--quiet", str(git_server.root / "team.git"), str(clone))
     await create_dashboard(git_api, "a", "A")
 
     async def push_first(request: web.Request) -> web.StreamResponse | None:
-        """Push another commit before each of the next pushes of the worker."""
-        if request.path.endswith("git-receive-pack") and request.method == "POST" and pending_pushes[0]:
-            pending_pushes[0] -= 1
+        """Push another commit before the next ``pending_pushes`` pushes of the worker."""
+        nonlocal pending_pushes
+        if request.path.endswith("git-receive-pack") and request.method == "POST" and pending_pushes > 0:
+            pending_pushes -= 1
             git(clone, "commit", "--quiet", "--allow-empty", "-m", "other")
             git(clone, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/main")
         return None
@@ -290,9 +294,10 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, ex
     assert log == ["Exported from Dashwright", "other", "first"]
     git(clone, "pull", "--quiet", "origin", "main")
     await create_dashboard(git_api, "b", "B")
-    pending_pushes[0] = 3
+    pending_pushes = 3
     status = await export()
-    assert (status["state"], "has moved" in status["message"]) == ("error", True), status
+    assert status["state"] == "error", status
+    assert "has moved" in status["message"], status
     assert list_files(git_server) == ["a.json"]
 
 
@@ -336,5 +341,6 @@ async def test_invalid_exports_are_rejected(
     git_server.create_repository("team.git")
     await create_repository(git_api, git_server, workflows=workflows)
     actual_status, body = await git_api("POST", f"{REPOSITORIES}/team/export", options)
-    assert (actual_status, reason in body["message"]) == (status, True), body
+    assert actual_status == status, body
+    assert reason in body["message"], body
     assert await git_api.sql("select count(*) from job") == 0

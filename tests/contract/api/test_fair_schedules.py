@@ -1,4 +1,4 @@
-"""Many repositories are due at the same time: all are synced, no host delays the others, and jobs are limited."""
+"""Schedules of many repositories: a host does not delay the repositories of other hosts, and the number of jobs is limited."""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -60,12 +60,12 @@ class Team:
 
 async def create_repository(api: Api, folder: Path, work_tree: WorkTree | None, url: str, **spec: Any) -> Team:
     """Create the repository ``team``: on the git host of a work tree, or else with its files in a local folder."""
-    block = (
-        {"type": "local", "local": {"path": str(folder)}}
-        if work_tree is None
-        else {"type": "githost", "githost": {"url": url, "branch": "main"}}
-    )
-    workflows = ["write"] if work_tree is None else ["write", "branch"]
+    if work_tree is None:
+        workflows = ["write"]
+        block: dict[str, Any] = {"type": "local", "local": {"path": str(folder)}}
+    else:
+        workflows = ["write", "branch"]
+        block = {"type": "githost", "githost": {"url": url, "branch": "main"}}
     sync = {"enabled": True, "target": "folder"}
     body = {"metadata": {"name": "team"}, "spec": {"title": "Team", "workflows": workflows, "sync": sync, **block, **spec}}
     status, response = await api("POST", REPOSITORIES, body)
@@ -124,10 +124,12 @@ async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -
     deep = folder_name("team", "deep/")
     planned = await calls.request_change("create", "deep/new/n.json", new)
     assert sorted_touches(planned) == [("create", "dashboards", "n", deep), ("create", "folders", folder_name("team", "deep/new/"), deep)]
-    assert (planned.wrapper.resource.action, team.read("deep/new/n.json")) == ("create", None)
+    assert planned.wrapper.resource.action == "create"
+    assert team.read("deep/new/n.json") is None
     created = await calls.request_change("create", "deep/new/n.json", planned.content, base=planned.base)
     assert (team.read("deep/new/n.json") or "").strip() == indented_json(stored_body)
-    assert (created.wrapper.errors, created.wrapper.timestamp is not None) == (None, True)
+    assert created.wrapper.errors is None
+    assert created.wrapper.timestamp is not None
     assert created.wrapper.hash == (await calls.files())["deep/new/n.json"]
     _, body = await team.api("GET", f"{DASHBOARDS}/n")
     annotations = body["metadata"]["annotations"]
@@ -141,15 +143,27 @@ async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -
         ("delete", "folders", folder_name("team", "deep/new/"), deep),
     ]
     assert removed.wrapper.resource.action == "delete"
-    assert (team.read("deep/new/n.json"), (await team.api("GET", f"{DASHBOARDS}/n"))[0]) == (None, 404)
+    assert team.read("deep/new/n.json") is None
+    assert (await team.api("GET", f"{DASHBOARDS}/n"))[0] == 404
     assert set(await team.stored_titles()) == {"", "a.json", "deep", "deep/b.json", "deep/in", "deep/in/c.json"}
 
 
+#: A dashboard that requests a generated name, and has the fields ``uid`` of a server in its metadata and spec.
+NAMELESS_YAML = """\
+apiVersion: dashboard.grafana.app/v0alpha1
+kind: Dashboard
+metadata:
+  generateName: made-
+  uid: x
+spec:
+  title: Y
+  uid: y
+"""
+
+
 async def test_content_is_converted_to_the_file_extension(team: Team, calls: Calls) -> None:
-    """Content is converted between JSON and YAML by the file's extension, a generated name is fixed, and server fields are omitted."""
-    type_meta = "apiVersion: dashboard.grafana.app/v0alpha1\nkind: Dashboard\n"
-    text = f"{type_meta}metadata:\n  generateName: made-\n  uid: x\nspec:\n  title: Y\n  uid: y\n"
-    planned = await calls.request_change("create", "y.json", text)
+    """Content is converted between JSON and YAML by the file's extension, and a name is generated. Fields of the server are omitted."""
+    planned = await calls.request_change("create", "y.json", NAMELESS_YAML)
     created = await calls.request_change("create", "y.json", planned.content, base=planned.base)
     assert created.wrapper.resource.file is not None
     name = created.wrapper.resource.file["metadata"]["name"]
@@ -176,7 +190,8 @@ async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
         ("update", "dashboards", "b", folder_name("team", "deep/")),
         ("create", "dashboards", "b", "team"),
     }
-    assert (team.read("other/b2.json"), team.read("deep/b.json")) == (before, None)
+    assert team.read("other/b2.json") == before
+    assert team.read("deep/b.json") is None
     _, body = await team.api("GET", f"{DASHBOARDS}/b")
     assert (body["metadata"]["uid"], body["metadata"]["annotations"]["grafana.app/folder"]) == (uid, other)
     await calls.plan_and_change("move", "b3.json", {"uid": "b", "title": "B3", "panels": []}, original_path="other/b2.json")
@@ -187,15 +202,17 @@ async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
 
 
 async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> None:
-    """A created directory has a folder. Deleting a directory deletes everything in it, and touches all of its objects."""
+    """A created directory has a folder. Deleting a directory deletes its files, and all folders and dashboards of its content."""
     created = await calls.plan_and_change("create", "deep/empty/")
     assert sorted_touches(created) == [("create", "folders", folder_name("team", "deep/empty/"), folder_name("team", "deep/"))]
     assert (created.wrapper.resource.type.kind, created.wrapper.resource.action) == ("Folder", "create")
     removed = await calls.plan_and_change("delete", "deep/")
     names = {name for verb, _, name, _ in sorted_touches(removed) if verb == "delete"}
-    assert names > {"b", "c", folder_name("team", "deep/"), folder_name("team", "deep/in/")}
+    deleted_folders = {folder_name("team", path) for path in ("deep/", "deep/in/", "deep/empty/")}
+    assert names == {"b", "c"} | deleted_folders
     assert set(await team.stored_titles()) == {"", "a.json"}
-    assert (team.read("deep/notes.md"), team.read("a.json")) == (None, TREE["a.json"])
+    assert team.read("deep/notes.md") is None
+    assert team.read("a.json") == TREE["a.json"]
 
 
 #: Method, path, content and options of a change, with the class and text of the error.
@@ -244,7 +261,7 @@ async def test_invalid_changes_are_rejected(team: Team, calls: Calls) -> None:
 async def test_an_error_names_the_file_although_the_reason_has_its_name(
     git_api: Api, git_server: GitServer, tmp_path: Path, calls: Calls
 ) -> None:
-    """An error about a file begins with its path, although the reason quotes the same text."""
+    """An error about a file begins with the path of the file, even if the reason quotes a text that is equal to the path."""
     await synced_team("local", TREE, git_api, git_server, tmp_path / "team")
     (tmp_path / "team/bad.json").write_text('{"kind": "moved.json", "apiVersion": "dashboard.grafana.app/v1", "metadata": {"name": "x"}}')
     with pytest.raises(BadRequest, match=r"^moved\.json: moved\.json of dashboard\.grafana\.app/v1 is not synced"):
@@ -252,19 +269,21 @@ async def test_an_error_names_the_file_although_the_reason_has_its_name(
 
 
 @pytest.mark.parametrize(
-    ("limit", "method"),
-    [("domain.edits.MAX_EDITS", "delete"), ("domain.edits.MAX_EDITS", "move"), ("actions.files.changing.MAX_EDIT_BYTES", "move")],
+    ("limit", "method", "path", "options"),
+    [
+        ("domain.edits.MAX_EDITS", "delete", "deep/", {}),
+        ("domain.edits.MAX_EDITS", "move", "new/", {"original_path": "deep/"}),
+        ("actions.files.changing.MAX_EDIT_BYTES", "move", "new/", {"original_path": "deep/"}),
+    ],
     ids=["deletes", "moves", "moved bytes"],
 )
 async def test_a_change_of_too_many_files_is_rejected(
-    team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch, limit: str, method: str
+    team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch, limit: str, method: str, path: str, options: dict[str, str]
 ) -> None:
     """A change of too many files or bytes is rejected before it is planned, because a plan has the content of all files."""
     monkeypatch.setattr(f"dashwright.jobs_worker.{limit}", 2)
     with pytest.raises(TooLarge, match="in parts"):
-        await (
-            calls.request_change("delete", "deep/") if method == "delete" else calls.request_change("move", "new/", original_path="deep/")
-        )
+        await calls.request_change(method, path, **options)
 
 
 async def test_a_change_conflicts_with_later_changes(team: Team, calls: Calls) -> None:
@@ -288,7 +307,7 @@ async def test_a_change_conflicts_with_later_changes(team: Team, calls: Calls) -
 async def test_a_commit_has_author_and_message(
     git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
 ) -> None:
-    """A commit has the caller as author and the given message, or a generated one."""
+    """A commit has the caller as author and the given message, or a generated message."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
 
     def newest_commit() -> str:
@@ -333,7 +352,7 @@ async def test_a_stored_change_is_not_synced_again(
 async def test_a_change_on_a_new_branch_stores_nothing(
     git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
 ) -> None:
-    """A change on another branch creates the branch from the repository's own, or adds a commit to it, and stores nothing."""
+    """A change on another branch stores nothing. The first change creates the branch, and later changes add commits to it."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     before = await team.stored_titles()
@@ -341,8 +360,11 @@ async def test_a_change_on_a_new_branch_stores_nothing(
     assert created.wrapper.urls is not None
     assert created.wrapper.urls.new_pull_request_url is not None
     await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []}, ref="feature/x")
-    assert (team.read("x.json", "feature/x") is not None, "A2" in (team.read("a.json", "feature/x") or "")) == (True, True)
-    assert (team.read("x.json"), team.read("a.json"), await team.stored_titles()) == (None, TREE["a.json"], before)
+    assert team.read("x.json", "feature/x") is not None
+    assert "A2" in (team.read("a.json", "feature/x") or "")
+    assert team.read("x.json") is None
+    assert team.read("a.json") == TREE["a.json"]
+    assert await team.stored_titles() == before
     newest_commit = git(work_tree.folder, "rev-parse", "origin/main")
     with pytest.raises(BadRequest):
         await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=newest_commit)
@@ -353,7 +375,8 @@ async def test_an_empty_repository_accepts_its_first_file(git_api: Api, git_serv
     work_tree = git_server.create_repository("team.git")
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     created = await calls.plan_and_change("create", "a.json", {"uid": "a", "title": "A", "panels": []})
-    assert (created.wrapper.errors, await team.stored_titles()) == (None, {"": "Team", "a.json": "A"})
+    assert created.wrapper.errors is None
+    assert await team.stored_titles() == {"": "Team", "a.json": "A"}
     assert (await run_sync(git_api))["state"] == "success"
     assert await team.stored_titles() == {"": "Team", "a.json": "A"}
 
@@ -391,7 +414,9 @@ async def test_while_syncs_are_disabled_only_the_file_is_written(
     """While syncs are disabled, a change is committed and stores no object."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
-    assert (created.wrapper.resource.action, team.read("x.json") is not None, await team.stored_titles()) == ("create", True, {})
+    assert created.wrapper.resource.action == "create"
+    assert team.read("x.json") is not None
+    assert await team.stored_titles() == {}
 
 
 async def test_a_committed_change_is_stored_by_the_next_sync(
@@ -405,7 +430,8 @@ async def test_a_committed_change_is_stored_by_the_next_sync(
     created = await calls.request_change("update", "a.json", planned.content, base=planned.base)
     assert created.wrapper.errors is not None
     assert "the next sync stores it" in created.wrapper.errors[0]
-    assert ("A2" in (team.read("a.json") or ""), (await team.stored_titles())["a.json"]) == (True, "A")
+    assert "A2" in (team.read("a.json") or "")
+    assert (await team.stored_titles())["a.json"] == "A"
     assert (await run_sync(git_api))["state"] == "success"
     assert (await team.stored_titles())["a.json"] == "A2"
 
@@ -415,6 +441,8 @@ def broken_store(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function that makes the next write of objects fail."""
 
     def break_next_write() -> None:
+        """Make the next write fail, and later writes succeed."""
+
         async def fail(*_: Any, **__: Any) -> None:
             monkeypatch.undo()
             raise Unavailable("the database is away")
@@ -452,16 +480,18 @@ async def test_a_later_commit_is_not_overwritten(
 
     push_after_commit("Newer", lambda: run_sync(git_api))
     created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
-    assert (created.wrapper.errors, (await team.stored_titles())["a.json"]) == (None, "Newer")
+    assert created.wrapper.errors is None
+    assert (await team.stored_titles())["a.json"] == "Newer"
     push_after_commit("Newest", forget_stored_commit)
     created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
-    assert (created.wrapper.errors, (await team.stored_titles())["a.json"]) == (None, "Newest")
+    assert created.wrapper.errors is None
+    assert (await team.stored_titles())["a.json"] == "Newest"
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     assert (await run_sync(git_api))["message"] == "same commit as last time"
 
 
 async def test_concurrent_changes_are_all_kept(team: Team, calls: Calls) -> None:
-    """Concurrent changes, repeated after conflicts, are all committed and stored."""
+    """Concurrent changes that are repeated after conflicts are all committed and stored."""
 
     async def change(name: str) -> None:
         """Create a file, and repeat this after each conflict."""

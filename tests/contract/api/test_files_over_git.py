@@ -26,6 +26,7 @@ async def start_repository(git_api: Api, git_server: GitServer) -> StartReposito
     """Return a function that creates a repository with these workflows and two dashboards, and syncs it."""
 
     async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None, target: str = "folder") -> WorkTree:
+        """Create the repository ``team``, whose content may be replaced by ``files``, sync it, and return its work tree."""
         work_tree = git_server.create_repository("team.git")
         work_tree.commit(files or {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B")})
         spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": target}}
@@ -82,7 +83,7 @@ async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_serv
 
 
 async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
-    """A new file creates its directory's folder and a managed dashboard in it; an existing file is 409."""
+    """A new file creates the folder of its directory, and a managed dashboard in this folder. A create of an existing file is refused."""
     await start_repository("write")
     auth = await create_editor(git_api)
     body = json.loads(dashboard("c", "C"))
@@ -113,9 +114,8 @@ async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_serv
     """Callers who may only view the dashboard of a file can read the file, and can neither change nor delete it."""
     await start_repository("write")
     viewer = await git_api.person("vic", Role.VIEWER)
-    assert (await git_api("POST", "/api/access-control/folders/team", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}))[
-        0
-    ] == 200
+    rules = {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}
+    assert (await git_api("POST", "/api/access-control/folders/team", rules))[0] == 200
     auth = await create_editor(git_api)
     for credentials in (viewer, auth):
         assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "X")), auth=credentials))[0] == 403
@@ -200,7 +200,8 @@ async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServe
     assert (await git_api("GET", f"{FILES}/none.md"))[0] == 404
     for method in ("POST", "PUT", "DELETE"):
         status, error = await git_api(method, f"{FILES}/deep/README.MD", None if method == "DELETE" else "x")
-        assert (status, error["message"].startswith("unsupported file extension")) == (400, True), error
+        assert status == 400, error
+        assert error["message"].startswith("unsupported file extension"), error
     assert (await run_sync(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "A"}
 
@@ -211,8 +212,9 @@ async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, 
     work_tree = await start_repository(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
     work_tree.commit({"new/README.md": "unknown"}, branch="side")
     viewer = await git_api.person("vic", Role.VIEWER)
-    for directory, rules in (("", []), ("closed", []), ("open", [{"builtInRole": "Viewer", "permission": "View"}])):
-        folder = await git_api.sql(f"select folder from resource where name = '{directory}'") if directory else "team"
+    open_folder = await git_api.sql("select folder from resource where name = 'open'")
+    closed_folder = await git_api.sql("select folder from resource where name = 'closed'")
+    for folder, rules in (("team", []), (closed_folder, []), (open_folder, [{"builtInRole": "Viewer", "permission": "View"}])):
         assert (await git_api("POST", f"/api/access-control/folders/{folder}", {"permissions": rules}))[0] == 200
     for path, query, expected in (("open", {}, 200), ("closed", {}, 403), ("new", {"ref": "side"}, 403)):
         assert (await git_api("GET", f"{FILES}/{path}/README.md", auth=viewer, params=query))[0] == expected
@@ -247,7 +249,8 @@ async def test_an_unknown_directory_of_another_branch_needs_repository_access(gi
     body = json.loads(dashboard("s", "Mine"))
     for method, request_body in (("GET", None), ("PUT", body), ("DELETE", None)):
         status, error = await git_api(method, f"{FILES}/secret/s.json", request_body, auth=auth, params=side_branch)
-        assert (status, "anna needs repositories:write" in error["message"]) == (403, True), (method, error)
+        assert status == 403, (method, error)
+        assert "anna needs repositories:write" in error["message"], (method, error)
     assert (await git_api("GET", f"{FILES}/secret/s.json", params=side_branch))[0] == 200
     assert (await git_api("PUT", f"{FILES}/secret/s.json", body, params=side_branch))[0] == 200
     assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side_branch))[0] == 200
@@ -277,11 +280,13 @@ async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
     ):
         status, error = await git_api(method, f"{FILES}/{path}", request_body, auth=auth, params=query)
         reason = "anna needs repositories:write on the repository until the file's directory is synced"
-        assert (status, reason in error["message"]) == (403, True), (method, path, error)
+        assert status == 403, (method, path, error)
+        assert reason in error["message"], (method, path, error)
     for path in ("new/s.json", "new/README.md"):
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
     assert (await git_api("GET", f"{FILES}/b.json", auth=auth))[0] == 200
-    assert (count_commits(git_server), (await run_sync(git_api))["state"]) == (2, "success")
+    assert count_commits(git_server) == 2
+    assert (await run_sync(git_api))["state"] == "success"
     for path in ("new/s.json", "new/README.md"):
         assert "on the objects in it" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
 
@@ -307,6 +312,7 @@ async def test_new_directories_are_readable_after_a_sync(git_api: Api, start_rep
     assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 403
     await run_sync(git_api)
     assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 200
+    # A directory that has been moved can be moved again without a sync.
     for new, old in (("far/", "deep/"), ("farther/", "far/")):
         assert (await git_api("POST", f"{FILES}/{new}", params={"originalPath": old}, auth=auth))[0] == 200
 
@@ -322,7 +328,8 @@ async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, sta
     status, body = await git_api("GET", f"{FILES}/b.json", params={"ref": newest})
     assert (status, body["ref"], body["resource"]["file"]["spec"]["title"]) == (200, newest, "Newest")
     status, error = await git_api("GET", f"{FILES}/b.json", params={"ref": older})
-    assert (status, f"commit not found: {older}" in error["message"]) == (404, True)
+    assert status == 404
+    assert f"commit not found: {older}" in error["message"]
 
 
 async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, start_repository: StartRepository) -> None:
@@ -361,17 +368,18 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, st
 
 async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Eight concurrent changes of different files all succeed, each as one commit, and all objects are stored."""
-    files = {f"{name}.json": dashboard(name, name) for name in "abcd"}
+    names = ("a", "b", "c", "d")
+    files = {f"{name}.json": dashboard(name, name) for name in names}
     await start_repository("write", files=dict(files))
-    created = [git_api("POST", f"{FILES}/new-{name}.json", json.loads(dashboard(f"new-{name}", "New"))) for name in "abcd"]
-    edited = [patch(git_api, "merge-patch+json", {"spec": {"title": "Edited"}}, name=name) for name in "abcd"]
+    created = [git_api("POST", f"{FILES}/new-{name}.json", json.loads(dashboard(f"new-{name}", "New"))) for name in names]
+    edited = [patch(git_api, "merge-patch+json", {"spec": {"title": "Edited"}}, name=name) for name in names]
     responses = await asyncio.gather(*created, *edited)
     assert [status for status, _ in responses] == [200] * 8, responses
     assert [body.get("errors") for _, body in responses[:4]] == [None] * 4
     # The first commit, and one for each of the eight changes.
     assert count_commits(git_server) == 9
     assert (await run_sync(git_api))["message"] == "same commit as last time"
-    assert await titles(git_api) == dict.fromkeys("abcd", "Edited") | {f"new-{name}": "New" for name in "abcd"}
+    assert await titles(git_api) == dict.fromkeys(names, "Edited") | {f"new-{name}": "New" for name in names}
 
 
 async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
@@ -400,7 +408,8 @@ async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: 
     """Save, restore and delete of the classic API are commits; save and restore keep the folder."""
     await start_repository("write")
     _, response = await git_api("GET", "/api/dashboards/uid/b")
-    assert (response["meta"]["provisioned"], response["meta"]["canSave"]) == (True, True)
+    assert response["meta"]["provisioned"] is True
+    assert response["meta"]["canSave"] is True
     body = {**response["dashboard"], "title": "B2"}
     save = {"dashboard": body, "folderUid": response["meta"]["folderUid"], "message": "Saved"}
     status, saved = await git_api("POST", "/api/dashboards/db", save)
@@ -446,7 +455,8 @@ async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: Git
     work_tree = await start_repository("write")
     work_tree.commit({"a.json": dashboard("a", "Theirs")})
     status, refusal = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
-    assert (status, "sync" in refusal["message"]) == (409, True)
+    assert status == 409
+    assert "sync" in refusal["message"]
     await run_sync(git_api, incremental=True)
     status, body = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
     assert (status, body["spec"]["title"], body["spec"]["tags"]) == (200, "Theirs", ["x"])
@@ -471,7 +481,8 @@ async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server
     assert json.loads(content(git_server, "deep/a.json"))["title"] == "A"
     assert (await git_api("POST", "/api/folders", {"uid": "other", "title": "Other"}))[0] == 200
     status, refusal = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "other"}}})
-    assert (status, "only between the folders of its repository" in refusal["message"]) == (400, True)
+    assert status == 400
+    assert "only between the folders of its repository" in refusal["message"]
 
 
 async def test_a_failing_git_host_is_a_424(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:

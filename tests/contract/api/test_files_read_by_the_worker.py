@@ -37,7 +37,7 @@ async def make_local_repository(api: Api, tmp_path: Path, **spec: Any) -> Path:
 
 
 async def test_files_are_listed(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    """Files are listed at a branch, a commit or below a directory. Hidden files are omitted, and an empty list is possible."""
+    """Files are listed at a branch, at a commit or below a directory, without hidden files. An empty repository has an empty list."""
     work_tree = git_server.create_repository("team.git")
     await create_repository(git_api, git_server)
     assert await calls.files() == {}
@@ -66,12 +66,18 @@ async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServ
     await create_repository(git_api, git_server)
     response = await calls.file("deep/b.json")
     wrapper = response.wrapper
-    assert (wrapper.path, wrapper.ref, wrapper.errors, wrapper.hash) == ("deep/b.json", first, None, (await calls.files())["deep/b.json"])
+    assert wrapper.path == "deep/b.json"
+    assert wrapper.ref == first
+    assert wrapper.errors is None
+    assert wrapper.hash == (await calls.files())["deep/b.json"]
     kind = wrapper.resource.type
-    assert (kind.group, kind.version, kind.kind, kind.resource, kind.classic) == (
-        "dashboard.grafana.app", "v0alpha1", "Dashboard", "dashboards", "dashboard",
-    )  # fmt: skip
-    assert (wrapper.resource.action, wrapper.resource.existing) == ("create", None)
+    assert kind.group == "dashboard.grafana.app"
+    assert kind.version == "v0alpha1"
+    assert kind.kind == "Dashboard"
+    assert kind.resource == "dashboards"
+    assert kind.classic == "dashboard"
+    assert wrapper.resource.action == "create"
+    assert wrapper.resource.existing is None
     deep = folder_name("team", "deep/")
     notes = MANAGED | {"grafana.app/folder": deep, "grafana.app/sourcePath": "deep/b.json", "grafana.app/sourceChecksum": wrapper.hash}
     assert wrapper.resource.file == {
@@ -100,7 +106,7 @@ async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServ
 
 
 async def test_a_file_has_links_to_its_host(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    """A file has its address at the host and, on another branch, those to compare it and open a pull request."""
+    """A file has its address at the host. On another branch, it also has addresses that compare branches and open a pull request."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"d/a b.json": dashboard("a", "A")})
     work_tree.commit({"x.json": "{}"}, branch="feature/x")
@@ -137,7 +143,8 @@ async def test_an_invalid_file_has_errors(git_api: Api, tmp_path: Path, calls: C
     (folder / "a.json").write_text(body)
     wrapper = (await calls.file("a.json")).wrapper
     assert wrapper.errors is not None
-    assert [reason in text for text in wrapper.errors] == [True], wrapper.errors
+    [text] = wrapper.errors
+    assert reason in text
     assert wrapper.resource.dry_run is None
 
 

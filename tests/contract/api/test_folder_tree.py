@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ async def move_folder(api: Api, name: str, parent: str, auth: str = ADMIN) -> tu
 
 async def create_chain(api: Api, *names: str) -> None:
     """Create folders, each of them inside the previous one."""
-    for parent, name in zip(("", *names), names, strict=False):
+    for parent, name in pairwise(("", *names)):
         await folder(api, name, parent)
 
 
@@ -68,7 +69,8 @@ async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None
     await create_chain(api, "a", "b", "c")
     await create_chain(api, "x", "y")
     status, response = await api("POST", FOLDERS, stored("d", "c"))
-    assert (status, "at most 3 levels" in response["message"]) == (400, True)
+    assert status == 400
+    assert "at most 3 levels" in response["message"]
     assert (await api("POST", "/api/folders", {"title": "D", "parentUid": "c"}))[0] == 400
     assert (await move_folder(api, "x", "b"))[0] == 400
     assert (await move_folder(api, "x", "a"))[0] == 200
@@ -83,7 +85,8 @@ async def test_the_parent_of_a_folder_exists(api: Api) -> None:
     assert (await api("POST", "/api/folders/b/move", {"parentUid": "none"})) == (404, {"message": "folder not found"})
     assert (await api("POST", FOLDERS, stored("c", "a")))[0] == 403
     status, response = await api("PUT", f"{FOLDERS}/b", stored("b", annotations={IN_FOLDER: ""}))
-    assert (status, IN_FOLDER in response["metadata"]["annotations"]) == (200, False)
+    assert status == 200
+    assert IN_FOLDER not in response["metadata"]["annotations"]
 
 
 async def test_concurrent_moves_never_make_a_cycle(start_api: StartApi) -> None:
@@ -94,7 +97,7 @@ async def test_concurrent_moves_never_make_a_cycle(start_api: StartApi) -> None:
     async def shuffle(api: Api, order: str) -> list[int]:
         """Move each folder into the next one of the order, four times round. Return the statuses."""
         statuses = []
-        for name, parent in zip(order * 4, order[1:] * 4 + order[0], strict=False):
+        for name, parent in pairwise(order * 4):
             status, response = await api("POST", f"/api/folders/{name}/move", {"parentUid": parent})
             statuses.append(status)
             assert status in (200, 400, 409), response
@@ -142,20 +145,22 @@ async def test_parents_and_counts_of_a_folder(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    # The level is of the caller's rule on the parent folder. The expected rights are to save, to set rules and to delete.
-    ("role", "level", "expected"),
+    # The level is that of the caller's rule on the parent folder: View (1), Edit (2), Admin (4) or no rule.
+    ("role", "level", "can_save", "can_admin", "can_delete"),
     [
-        (Role.VIEWER, 1, (False, False, False)),
-        (Role.VIEWER, 2, (True, False, True)),
-        (Role.VIEWER, 4, (True, True, True)),
-        (Role.EDITOR, None, (True, False, True)),
-        (Role.ADMIN, None, (True, True, True)),
+        (Role.VIEWER, 1, False, False, False),
+        (Role.VIEWER, 2, True, False, True),
+        (Role.VIEWER, 4, True, True, True),
+        (Role.EDITOR, None, True, False, True),
+        (Role.ADMIN, None, True, True, True),
     ],
 )
-async def test_access_names_the_rights_of_the_caller(api: Api, role: Role, level: int | None, expected: tuple[bool, bool, bool]) -> None:
+async def test_access_names_the_rights_of_the_caller(
+    api: Api, role: Role, level: int | None, can_save: bool, can_admin: bool, can_delete: bool
+) -> None:
     """Role and access rules decide on the reported rights to save, to set rules and to delete.
 
-    In a folder that a repository manages, only reading is allowed.
+    A folder that a repository manages can neither be saved nor deleted.
     """
     member = await api.person("member", role)
     await create_chain(api, "a", "b")
@@ -163,11 +168,15 @@ async def test_access_names_the_rights_of_the_caller(api: Api, role: Role, level
         await allow(api, "folders/a", {"userId": await number_of(api, "member"), "permission": level})
     status, info = await api("GET", f"{FOLDERS}/b/access", auth=member)
     assert (status, info["kind"]) == (200, "FolderAccessInfo")
-    assert (info["canSave"], info["canAdmin"], info["canDelete"]) == expected
-    assert info["canEdit"] == info["canSave"]
+    assert info["canSave"] is info["canEdit"] is can_save
+    assert info["canAdmin"] is can_admin
+    assert info["canDelete"] is can_delete
     await mark_managed(api, "folders", "b")
     _, info = await api("GET", f"{FOLDERS}/b/access", auth=member)
-    assert (info["canSave"], info["canEdit"], info["canAdmin"], info["canDelete"]) == (False, False, expected[1], False)
+    assert not info["canSave"]
+    assert not info["canEdit"]
+    assert not info["canDelete"]
+    assert info["canAdmin"] is can_admin
 
 
 async def test_access_to_an_unreadable_folder_is_forbidden(api: Api) -> None:
@@ -190,7 +199,8 @@ async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
     ]
     for path in ("/api/folders/c", "/api/folders/b", "/api/folders/b/permissions", "/api/access-control/folders/b"):
         async with api.session.get(path, headers={"Authorization": viewer}) as response:
-            assert (response.status, "secret" in await response.text()) == (200, False), path
+            assert response.status == 200, path
+            assert "secret" not in await response.text(), path
     assert (await api("GET", "/api/folders/c", auth=viewer))[1]["parents"] == [(await api("GET", "/api/folders/b", auth=viewer))[1]]
     assert (await api("GET", "/api/folders", auth=viewer))[1] == []
     assert [item["uid"] for item in (await api("GET", "/api/folders?parentUid=b", auth=viewer))[1]] == ["c"]
@@ -208,7 +218,8 @@ async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None
         await dashboard(api, name, parent)
     for options in (None, {"propagationPolicy": "Background"}, {"propagationPolicy": "Orphan"}):
         status, response = await api("DELETE", f"{FOLDERS}/a", options)
-        assert (status, "propagationPolicy Foreground" in response["message"]) == (400, True)
+        assert status == 400
+        assert "propagationPolicy Foreground" in response["message"]
     assert (await api("DELETE", f"{FOLDERS}/a?dryRun=All", {"propagationPolicy": "Foreground"}))[0] == 200
     assert await names(api, "dashboards") == "d1 d2 d3 d4"
     assert (await api("DELETE", f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}))[0] == 200
@@ -219,15 +230,16 @@ async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "d4")
 
 
-@pytest.mark.parametrize("managed_name", ["b", "d"])
-async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, managed_name: str) -> None:
+@pytest.mark.parametrize(("managed_kind", "managed_name"), [("folders", "b"), ("dashboards", "d")])
+async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, managed_kind: str, managed_name: str) -> None:
     """Deleting a folder with managed objects is a 403 that names them, and nothing is deleted."""
     await create_chain(api, "a", "b")
     await dashboard(api, "d", "b")
-    await mark_managed(api, "folders" if managed_name == "b" else "dashboards", managed_name)
+    await mark_managed(api, managed_kind, managed_name)
     for path, options in ((f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}), ("/api/folders/a", None)):
         status, response = await api("DELETE", path, options)
-        assert (status, f'"{managed_name}", which the repository "git" manages' in response["message"]) == (403, True), response
+        assert status == 403, response
+        assert f'"{managed_name}", which the repository "git" manages' in response["message"], response
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("a b", "d")
 
 
@@ -254,12 +266,9 @@ async def test_writing_needs_level_edit(api: Api) -> None:
     ):
         actual_status, response = await api("POST", path, body, auth=viewer)
         assert actual_status == status, (path, body, response)
-    moved_dashboard = {"metadata": {"name": "d", "annotations": {IN_FOLDER: "other"}}, "spec": {"title": "D"}}
-    assert (await api("PUT", f"{DASHBOARDS}/d", moved_dashboard, auth=viewer))[0] == 403
-    moved_dashboard["metadata"] = {"name": "d", "annotations": {IN_FOLDER: "mine"}}
-    assert (await api("PUT", f"{DASHBOARDS}/d", moved_dashboard, auth=viewer))[0] == 200
-    moved_dashboard["metadata"] = {"name": "e", "annotations": {IN_FOLDER: "other"}}
-    assert (await api("PUT", f"{DASHBOARDS}/e", moved_dashboard, auth=viewer))[0] == 403
+    for name, folder_of_update, status in (("d", "other", 403), ("d", "mine", 200), ("e", "other", 403)):
+        body = {"metadata": {"name": name, "annotations": {IN_FOLDER: folder_of_update}}, "spec": {"title": "D"}}
+        assert (await api("PUT", f"{DASHBOARDS}/{name}", body, auth=viewer))[0] == status
     assert (await api("DELETE", f"{DASHBOARDS}/e", auth=viewer))[0] == 403
     assert (await api("PUT", "/api/folders/other", {"title": "X", "overwrite": True}, auth=viewer))[0] == 403
     assert (await api("PUT", "/api/folders/mine", {"title": "X", "overwrite": True}, auth=viewer))[0] == 200
@@ -275,14 +284,15 @@ async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None
     await create_chain(api, "a", "b")
     await dashboard(api, "d", "b")
     status, response = await api("DELETE", "/api/folders/a", auth=robot)
-    assert (status, "dashboards:delete" in response["message"]) == (403, True)
+    assert status == 403
+    assert "dashboards:delete" in response["message"]
     assert await names(api, "dashboards") == "d"
     assert (await api("DELETE", "/api/folders/a", auth=other))[0] == 200
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "")
 
 
 async def test_a_library_panel_in_use_elsewhere_keeps_its_folder(api: Api) -> None:
-    """A library panel that only dashboards of the same folder use is deleted with them; otherwise the folder is kept."""
+    """A folder whose library panel is used elsewhere is not deleted. Without such a use, the folder is deleted with its content."""
     await folder(api, "a")
     model = {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}
     assert (await api("POST", PANELS, {"metadata": {"name": "p", "annotations": {IN_FOLDER: "a"}}, "spec": model}))[0] == 201

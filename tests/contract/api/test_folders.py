@@ -28,7 +28,9 @@ async def test_a_nested_folder_is_created(api: Api) -> None:
     assert await api("GET", f"/api/folders/id/{created['id']}") == (200, created)
     assert await api("GET", "/api/folders/nErXDvCkzz") == (200, created)
     status, created = await api("POST", "/api/folders", {"title": "General", "parentUid": "general"})
-    assert (status, len(created["uid"]), "parentUid" in created) == (200, 14, False)
+    assert status == 200
+    assert len(created["uid"]) == 14
+    assert "parentUid" not in created
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,8 @@ async def test_invalid_folders_are_refused(api: Api, body: dict[str, object], st
     """An invalid folder is refused with the reason, and nothing is stored."""
     await folder(api, "f")
     actual_status, response = await api("POST", "/api/folders", body)
-    assert (actual_status, response["message"].startswith(message)) == (status, True), response
+    assert actual_status == status, response
+    assert response["message"].startswith(message), response
     assert response.get("status") == ("version-mismatch" if status == 412 else None)
 
 
@@ -61,18 +64,16 @@ async def test_a_folder_without_description_is_created(api: Api) -> None:
 
 
 async def test_an_update_needs_the_current_version(api: Api) -> None:
-    """An update without the current version is 412 unless it overwrites. Only an update that changes the title creates a version."""
+    """An update without the current version gets 412 unless it overwrites. Only an update that changes the title creates a version."""
     await folder(api, "f")
     mismatch = (412, {"status": "version-mismatch", "message": "the folder has been changed by someone else"})
     for body in ({"title": "B"}, {"title": "B", "version": 2}, {"title": "B", "overwrite": False}):
         assert await api("PUT", "/api/folders/f", body) == mismatch
     status, response = await api("PUT", "/api/folders/f", {"title": "Département DEF", "version": 1})
-    assert (status, response["title"], response["version"], response["url"]) == (
-        200,
-        "Département DEF",
-        2,
-        "/dashboards/f/f/departement-def",
-    )
+    assert status == 200
+    assert response["title"] == "Département DEF"
+    assert response["version"] == 2
+    assert response["url"] == "/dashboards/f/f/departement-def"
     for update in ({"title": "Département DEF", "overwrite": True}, {"version": 2}):
         status, response = await api("PUT", "/api/folders/f", update)
         assert (status, response["version"], response["title"]) == (200, 2, "Département DEF")
@@ -86,9 +87,13 @@ async def test_a_folder_is_moved(api: Api) -> None:
     await folder(api, "container")
     await allow(api, "folders/f", {"role": "Viewer", "permission": 1})
     status, response = await api("POST", "/api/folders/f/move", {"parentUid": "container"})
-    assert (status, response["uid"], response["parentUid"], response["hasAcl"]) == (200, "f", "container", True)
+    assert status == 200
+    assert response["uid"] == "f"
+    assert response["parentUid"] == "container"
+    assert response["hasAcl"] is True
     status, response = await api("POST", "/api/folders/f/move", {"parentUid": ""})
-    assert (status, "parentUid" in response) == (200, False)
+    assert status == 200
+    assert "parentUid" not in response
     assert await api.sql("select count(*) from audit_event where action = 'folder.move' and object = 'folder:f'") == 2
     assert (await api("POST", "/api/folders/none/move", {"parentUid": "f"})) == (404, {"message": "folder not found"})
 
@@ -98,20 +103,19 @@ async def test_a_folder_shows_the_permissions_of_the_caller(api: Api) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     viewer_id = await number_of(api, "vic")
     await folder(api, "f")
-    # Levels of access and what they permit: View, Edit and Admin.
+    # The level of the rule (View, Edit or Admin), and whether it permits saving, deleting and setting rules.
     expected = [(1, False, False, False), (2, True, True, False), (4, True, True, True)]
     for level, can_save, can_delete, can_admin in expected:
         await allow(api, "folders/f", {"userId": viewer_id, "permission": level})
         status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=viewer)
         assert status == 200
-        flags = (response["canSave"], response["canDelete"], response["canAdmin"])
-        assert (flags, response["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
+        assert response["canSave"] is response["canEdit"] is can_save
+        assert response["canDelete"] is can_delete
+        assert response["canAdmin"] is can_admin
         actions = response["accessControl"]
-        assert (actions.get("folders:read"), actions.get("dashboards:create"), actions.get("folders.permissions:write")) == (
-            True,
-            can_save or None,
-            can_admin or None,
-        )
+        assert actions["folders:read"] is True
+        assert actions.get("dashboards:create", False) is can_save
+        assert actions.get("folders.permissions:write", False) is can_admin
     await allow(api, "folders/f")
     assert (await api("GET", "/api/folders/f", auth=viewer))[0] == 403
     assert (await api("GET", "/api/folders/f/counts", auth=viewer))[0] == 403
@@ -175,7 +179,7 @@ async def test_the_root_is_read_as_a_folder(api: Api, path: str, uid: str, title
 
 
 async def test_a_dashboard_contains_no_folders(api: Api) -> None:
-    """The folders in a readable dashboard are an empty list; an unreadable dashboard is like an unknown folder."""
+    """A request for the folders in a readable dashboard gets an empty list, and for those in an unreadable dashboard 404."""
     viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "secret")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})

@@ -102,7 +102,7 @@ def use_generated_client(address: str) -> None:
         assert (type(repositories).__name__, repositories.items) == ("RepositoryList", [])
         request = models.QueryRequest.from_dict(EXAMPLES["queryMetricsWithExpressions"].request)
         results = call("queries.query_metrics_with_expressions", body=request)
-        assert results.results["B"].frames[0].data.values[1] == [20, 24]
+        assert results.results["B"].frames[0].data.values[1] == [20, 24]  # the values of the example's response
         evaluation = models.Evaluation.from_dict(EXAMPLES["createEvaluationV0alpha1"].request)
         submitted = call("evaluations_as_resources.create_evaluation_v0_alpha_1", "default", body=evaluation)
         assert submitted.spec.panel["type"] == "stat"

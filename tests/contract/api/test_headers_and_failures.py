@@ -27,7 +27,7 @@ async def test_metrics_need_their_token(start_api: StartApi) -> None:
 
 
 async def test_failed_logins_are_audited_without_filling_the_audit(start_api: StartApi) -> None:
-    """The first failed login of an address is audited, and so is the one that reaches the limit.
+    """For each address and login, the first failed login is audited, and the failed login that reaches the limit.
 
     The text of an unknown login is not kept, because it may be a password.
     """

@@ -1,8 +1,8 @@
 """``dashwright admin import-grafana``: users of Grafana can log in here and find their objects."""
 
+import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterator
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +106,9 @@ def grafana_rows() -> Rows:
             row(id=34, version=1, title="Gone", org_id=7, uid="gone", data=dashboard_json("gone", "Gone"), deleted=CREATED_AT),
         ],
         "dashboard_version": [
-            version_row(1, 30, 1, "first", "CPU then"),
-            version_row(2, 30, 2, "second", "CPU between", restored_from=1, parent_version=1),
-            version_row(3, 30, 3, "third", "CPU", parent_version=2),
+            version_row(1, generation=1, message="first", title="CPU then"),
+            version_row(2, generation=2, message="second", title="CPU between", restored_from=1, parent_version=1),
+            version_row(3, generation=3, message="third", title="CPU", parent_version=2),
         ],
         "library_element": [
             row(
@@ -150,18 +150,19 @@ def user_row(user_id: int, login: str, **fields: Any) -> dict[str, Any]:
     return row(**{**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{user_id}", **fields})
 
 
-def version_row(row_id: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
-    """Return a version of the dashboard ``cpu``."""
-    result = {"id": row_id, "dashboard_id": dashboard, "version": generation, "message": message, "data": dashboard_json("cpu", title)}
+def version_row(row_id: int, *, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
+    """Return a version of the dashboard ``cpu``, whose id is 30."""
+    result = {"id": row_id, "dashboard_id": 30, "version": generation, "message": message, "data": dashboard_json("cpu", title)}
     return {**result, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **fields}
 
 
 @pytest.fixture
 def import_rows(database: Database, tmp_path: Path) -> ImportRows:
     """Return a function that imports rows from a new SQLite file and returns the report."""
-    file_numbers = iter(range(100))
+    file_numbers = itertools.count()
 
     async def import_rows(rows: Rows, **options: Any) -> Report:
+        """Write rows to a SQLite file of their own, import the file and return the report."""
         return await run_import(database, grafana_database.make_sqlite(tmp_path / f"{next(file_numbers)}.db", rows), **options)
 
     return import_rows
@@ -186,7 +187,10 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, import
     """Imported passwords, legacy keys and tokens are valid, and ids are kept. The admin that the first start created is replaced."""
     report = await import_rows(grafana_rows())
     status, response = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
-    assert (status, response["id"], response["name"], response["orgId"]) == (200, 5, "Vera", 7)
+    assert status == 200
+    assert response["id"] == 5
+    assert response["name"] == "Vera"
+    assert response["orgId"] == 7
     assert (await api("GET", "/api/user", auth=basic("vera", "another")))[0] == 401
     assert (await api("GET", "/api/org", auth=basic("root", "pw of root")))[1]["name"] == "First"
     assert (await api("GET", "/api/org", auth="Bearer " + legacy_text("old")))[0] in (200, 403)  # An invalid key is 401.
@@ -258,6 +262,7 @@ async def test_older_access_rules_are_imported(api: Api, import_rows: ImportRows
     del legacy_rows["role"], legacy_rows["permission"]
     legacy_rows["dashboard_acl"] = [
         row(id=1, org_id=1, dashboard_id=20, user_id=5, permission=4),
+        # A default rule of Grafana, which belongs to no organization and is not imported.
         row(id=2, org_id=-1, dashboard_id=-1, role="Viewer", permission=1),
     ]
     await import_rows(legacy_rows)
@@ -267,7 +272,7 @@ async def test_older_access_rules_are_imported(api: Api, import_rows: ImportRows
 
 
 async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: ImportRows) -> None:
-    """Every row that was not imported has a reason; all others are imported. A notice names the object whose invalid uid was replaced."""
+    """Every row that was not imported has a reason. A notice names the new uid of an object whose uid was invalid."""
     report = await import_rows(grafana_rows())
     remarks = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
     assert remarks[("dashboard", "7/broken")][0] is Outcome.REFUSED
@@ -296,10 +301,12 @@ async def test_a_second_run_imports_changes(api: Api, import_rows: ImportRows) -
     """Objects that were renamed, saved or moved in Grafana, and not changed in Dashwright, are updated."""
     await import_rows(grafana_rows())
     changed_rows = grafana_rows()
-    changed_rows["user"][1] |= {"name": "Vera the Second", "updated": CHANGED_AT}
-    changed_rows["dashboard"][2] |= {"version": 4, "data": dashboard_json("cpu", "CPU now")}
-    changed_rows["dashboard_version"].append(version_row(4, 30, 4, "fourth", "CPU now"))
-    changed_rows["dashboard"][3] |= {"folder_id": 21}  # The dashboard ``num`` is moved to the folder ``inner``.
+    vera = changed_rows["user"][1]
+    vera |= {"name": "Vera the Second", "updated": CHANGED_AT}
+    cpu, num = changed_rows["dashboard"][2:4]
+    cpu |= {"version": 4, "data": dashboard_json("cpu", "CPU now")}
+    changed_rows["dashboard_version"].append(version_row(4, generation=4, message="fourth", title="CPU now"))
+    num |= {"folder_id": 21}  # the folder ``inner``
     report = await import_rows(changed_rows)
     assert report.counts["dashboard"][Outcome.UPDATED] == 2
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[1]["name"] == "Vera the Second"
@@ -311,7 +318,7 @@ async def test_a_second_run_imports_changes(api: Api, import_rows: ImportRows) -
 
 
 async def test_changes_in_dashwright_are_kept(api: Api, import_rows: ImportRows) -> None:
-    """Rows that were renamed, saved or deleted in Dashwright are not overwritten."""
+    """Users and dashboards that were renamed, saved or deleted in Dashwright are kept, although they have changed in Grafana, too."""
     await import_rows(grafana_rows())
     auth = basic("root", "pw of root")
     assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "In Dashwright"}, auth=auth))[0] == 200
@@ -319,9 +326,11 @@ async def test_changes_in_dashwright_are_kept(api: Api, import_rows: ImportRows)
     assert (await api("POST", "/api/dashboards/db", body, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/num", auth=auth))[0] == 200
     changed_rows = grafana_rows()
-    changed_rows["user"][1] |= {"name": "In Grafana", "updated": CHANGED_AT}
-    changed_rows["dashboard"][2] |= {"version": 9, "data": dashboard_json("cpu", "In Grafana")}
-    changed_rows["dashboard"][3] |= {"version": 2, "data": dashboard_json("num", "In Grafana")}
+    vera = changed_rows["user"][1]
+    vera |= {"name": "In Grafana", "updated": CHANGED_AT}
+    cpu, num = changed_rows["dashboard"][2:4]
+    cpu |= {"version": 9, "data": dashboard_json("cpu", "In Grafana")}
+    num |= {"version": 2, "data": dashboard_json("num", "In Grafana")}
     report = await import_rows(changed_rows)
     assert report.counts["dashboard"][Outcome.KEPT] == 2
     assert (await api("GET", "/api/users/5", auth=auth))[1]["name"] == "In Dashwright"
@@ -338,13 +347,14 @@ async def test_a_single_organization_can_be_imported(api: Api, import_rows: Impo
 
 
 async def test_objects_of_the_newer_storage_are_reported(import_rows: ImportRows) -> None:
-    """The report counts the dashboards and folders that are in the table ``resource`` only, of the imported organizations."""
+    """The report counts the dashboards and folders of the imported organizations that are in the table ``resource`` only."""
     rows = grafana_rows()
     in_both_tables = [("dashboard.grafana.app", "default", "cpu"), ("folder.grafana.app", "default", "inner")]
     rows["resource"] = [{"group": group, "namespace": namespace, "name": name} for group, namespace, name in in_both_tables]
     assert not [notice for notice in (await import_rows(rows)).notices if "the table resource" in notice]
     in_resource_only = [("dashboard.grafana.app", "org-7", "cpu"), ("folder.grafana.app", "default", "new")]
     rows["resource"] += [{"group": group, "namespace": namespace, "name": name} for group, namespace, name in in_resource_only]
+    # The organization 0 selects all organizations.
     for org_id, count in ((0, 2), (7, 1)):
         [notice] = [notice for notice in (await import_rows(rows, org_id=org_id)).notices if "the table resource" in notice]
         assert f"holds {count} dashboards and folders in addition" in notice
@@ -357,7 +367,7 @@ async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database
     report = await run_import(api.database, source)
     assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
-    repeated = await import_rows(deepcopy(grafana_rows()))
+    repeated = await import_rows(grafana_rows())
     assert not [counter for counter in repeated.counts.values() if counter[Outcome.IMPORTED] or counter[Outcome.UPDATED]]
 
 
@@ -381,10 +391,11 @@ async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, impo
 
 
 async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: ImportRows) -> None:
-    """If the id of an imported account already belongs to another account, rows with this id are not assigned to the other account.
+    """If the id of an imported account already belongs to a local account, rows of the imported account are not assigned to it.
 
     Only objects of organization 7, whose id is not in use, are imported.
     """
+    # The next user has the id 5, which belongs to vera in the imported rows.
     await api.sql("""select setval(pg_get_serial_sequence('"user"', 'id'), 4)""")
     local_user = await api.person("local", Role.VIEWER)
     tables = ("org_user", "team_member", "api_key", "star", "preferences", "data_source", "resource", "access_rule", "permission")

@@ -29,7 +29,8 @@ async def test_every_key_becomes_a_service_account(api: Api) -> None:
 
 
 async def test_duplicate_logins_get_a_number(api: Api) -> None:
-    """Keys that differ only in case, or that equal a user's login, become logins with a number."""
+    """If the login of a new account is in use, regardless of case, the login gets the next free number."""
+    # The login without a number and the login with the number 2 are in use.
     for login in ("sa-autogen-1-ci", "SA-AUTOGEN-1-ci-2"):
         await api.person(login, Role.VIEWER)
     for name in ("ci", "CI", "Ci"):
@@ -60,7 +61,7 @@ async def test_a_migrated_key_still_logs_in(api: Api) -> None:
 async def test_one_key_is_migrated_alone(api: Api) -> None:
     """A key is migrated by its id, which must be an integer.
 
-    A missing key, one of another organization, and one that was migrated before are 404.
+    An unknown key, a key of another organization and a migrated key get 404.
     """
     migrated_key, other_key = await api.legacy_key("one"), await api.legacy_key("other")
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
@@ -77,6 +78,7 @@ async def test_migrating_needs_all_accounts(api: Api, path: str) -> None:
     limited_caller = await api.person("limited", Role.NONE, ("serviceaccounts:write", "serviceaccounts:id:7"))
     assert (await api("POST", path, auth=limited_caller))[0] == 403
     permitted_caller = await api.person("permitted", Role.NONE, ("serviceaccounts:write", "serviceaccounts:*"))
+    # The permitted request for one key gets 404, because no key has the id 1.
     assert (await api("POST", path, auth=permitted_caller))[0] in (200, 404)
 
 
