@@ -101,7 +101,7 @@ async def test_an_annotation_without_a_dashboard_belongs_to_the_organization(api
     ids=case_id,
 )
 async def test_the_times_of_a_span_are_ordered(api: Api, times: Any, span: tuple[int, int]) -> None:
-    """The two times of a span may be given in any order; with one of them the annotation is a point in time."""
+    """The two times of a span may be given in any order. An annotation with one time is a point in time."""
     annotation = await read_annotation(api, await create_annotation(api, **times))
     assert (annotation["time"], annotation["timeEnd"]) == span
 
@@ -200,7 +200,10 @@ async def test_tags_are_counted(api: Api) -> None:
 
 
 async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
-    """A PUT replaces text and tags, and a PATCH the given fields; times and data are kept if absent. A PATCH ignores an empty text."""
+    """A PUT replaces text and tags, even if they are absent, and keeps absent times.
+
+    A PATCH replaces the given fields, and ignores an empty text.
+    """
     note_id = await create_annotation(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
     assert await api("PATCH", f"{PATH}/{note_id}", {"text": "", "timeEnd": 3000, "tags": None}) == (
         200,
@@ -238,7 +241,7 @@ async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
     ("tags", "expected"), [(["deploy", "prod"], ["deploy", "prod"]), ("deploy  prod", ["deploy", "prod"]), ("", []), ([], [])], ids=case_id
 )
 async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: list[str]) -> None:
-    """A Graphite event is an annotation of the organization with its data appended to the text; its time is in seconds."""
+    """A Graphite event is an annotation of the organization. The data of the event is appended to the text, and the time is in seconds."""
     status, body = await api("POST", f"{PATH}/graphite", {"what": "Deploy", "data": "by me", "when": 1467844481, "tags": tags})
     assert (status, body["message"]) == (200, "Graphite annotation added")
     annotation = await read_annotation(api, body["id"])
@@ -286,7 +289,7 @@ async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None
         assert (await api("POST", f"{PATH}/mass-delete", incomplete))[0] == 400
     assert (await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "none", "panelId": 1}))[0] == 400
     deleted = (200, {"message": "Annotations deleted"})
-    # The second request finds no annotation, and still succeeds.
+    # The second request deletes no annotation, and succeeds, too.
     for _ in range(2):
         assert await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "abc", "panelId": 1}) == deleted
     assert await list_texts(api) == ["4", "3", "2"]
@@ -300,7 +303,7 @@ async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None
 
 
 async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
-    """Deleting a dashboard deletes its annotations, and keeps those of the organization. Deleting an author deletes none."""
+    """Deleting a dashboard deletes its annotations, and keeps annotations of the organization. Deleting an author deletes no annotation."""
     await save_dashboard(api, "abc", "A")
     await create_annotation(api, "of the dashboard", dashboardUID="abc")
     auth = await api.person("ed", Role.EDITOR)

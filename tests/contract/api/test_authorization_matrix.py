@@ -546,7 +546,7 @@ async def test_repository_routes_need_the_documented_roles(matrix: Authorization
 
 
 async def test_every_route_admits_exactly_the_permitted_callers(matrix: AuthorizationMatrix, callers: list[Caller]) -> None:
-    """Each type of caller requests each route: unauthenticated ones get 401, and a refusal names the missing action."""
+    """Each type of caller requests each route. Unauthenticated callers get 401, and a refusal names the missing action."""
     keys = [caller for caller in callers if caller.name.startswith("legacy key")]
     other_callers = [caller for caller in callers if caller not in keys]
     faults = []

@@ -71,7 +71,7 @@ async def test_items_are_accepted_in_order_and_recognized_again(api: Api) -> Non
 
 
 async def test_each_refused_line_has_its_reason(api: Api) -> None:
-    """Faulty lines are refused with their line number and the position of the fault, and the others are accepted.
+    """Faulty lines are refused with their line number and the position of the fault, and valid lines are accepted.
 
     Blank lines have no verdict.
     """
@@ -239,7 +239,7 @@ async def test_exports_need_the_permissions_of_single_exports(api: Api) -> None:
 
 
 async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> None:
-    """A batch that is closed during an upload accepts the items before the close, and refuses later ones with the reason."""
+    """A batch that is closed during an upload accepts the items before the close, and refuses later items with the reason."""
     await create_batch(api)
     is_closed = asyncio.Event()
 

@@ -217,7 +217,7 @@ async def test_archived_results_leave_the_database(
 
 
 async def test_a_running_batch_stores_its_complete_segments(client: BatchClient, archiver: BatchArchiver, tmp_path: Path) -> None:
-    """A segment is stored as soon as all its items ended, while others wait for their next attempt."""
+    """A segment is stored once all its items have ended, even if items of other segments wait for their next attempt."""
     await client.create(
         "b",
         items=[evaluation(value, expression=INVALID if value == 20 else "$A * 2") for value in range(25)],
@@ -411,7 +411,7 @@ async def test_a_missing_object_is_an_error(
 async def test_results_are_stored_in_a_bucket(
     client: BatchClient, archiver: BatchArchiver, storage: ObjectStorage, database: Database
 ) -> None:
-    """Results in a bucket are read, replaced and deleted in the same way as those in a directory."""
+    """Results in a bucket are read, replaced by a retry, and deleted with their batch."""
     first = await run_batch(client, failed=13)
     before = await read_results(client)
     await archiver.run_once()
@@ -432,7 +432,7 @@ async def test_results_are_stored_in_a_bucket(
 
 
 async def test_large_results_are_stored_in_chunks(client: BatchClient, archiver: BatchArchiver) -> None:
-    """A result of several chunks, between small ones, is the same before and after the move to storage."""
+    """A result of several chunks, which is between two small results, is equal before and after the move to storage."""
     points = list(range(40_000))
     columns = [[1_700_000_000_000 + 1000 * point for point in points], points]
     schema = {"fields": [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]}

@@ -291,7 +291,7 @@ async def test_a_host_with_a_private_address_gets_no_request(api: Api, start_wor
     ],
 )
 async def test_an_invalid_receiver_is_refused(api: Api, notify: dict[str, Any], secure: dict[str, Any], field: str) -> None:
-    """An invalid receiver is refused; the response names the faulty field and shows no secret."""
+    """An invalid receiver is refused. The response names the faulty field and shows no secret."""
     status, error = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": {"notify": notify}, "secure": secure})
     assert status == 422, error
     assert [cause["field"] for cause in error["details"]["causes"]] == [field]

@@ -123,7 +123,7 @@ async def test_a_failure_stops_the_rest_of_a_batch(client: BatchClient) -> None:
 
 
 async def test_a_batch_waits_for_its_start_and_can_be_cancelled(client: BatchClient) -> None:
-    """Before notBefore nothing runs. A cancelled batch cancels its items; another cancellation changes nothing."""
+    """No item runs before notBefore. Cancelling a batch cancels its items, and a repeated cancel succeeds."""
     await client.create("b", items=[evaluation(1)], notBefore=later(hours=1))
     await client.wait_until("b", lambda status: status["counts"]["total"] == 1)
     assert (await client.post("b", "cancel"))[0] == 200
@@ -206,7 +206,7 @@ async def test_a_finished_batch_is_deleted_after_its_time(client: BatchClient) -
     ids=case_id,
 )
 async def test_an_invalid_batch_is_refused(client: BatchClient, spec: dict[str, Any], field: str) -> None:
-    """An invalid batch is refused; the response names the faulty field, and nothing is stored."""
+    """An invalid batch is refused and not stored. The response names the faulty field."""
     status, error = await client.api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": spec})
     assert status == 422, error
     assert field in [cause["field"] for cause in error["details"]["causes"]]
@@ -221,7 +221,7 @@ async def test_items_need_the_permissions_of_their_kinds(client: BatchClient) ->
 
 
 async def test_an_item_that_cannot_be_submitted_fails_alone(client: BatchClient) -> None:
-    """An item for an unknown repository ends with an error, and the others run."""
+    """An item for an unknown repository ends with an error, and the other item succeeds."""
     items = [{"spec": {"action": "sync", "repository": "absent"}}, evaluation(1)]
     await client.create("b", items=items)
     status = await client.wait_for_end("b")

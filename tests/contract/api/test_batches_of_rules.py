@@ -27,7 +27,7 @@ async def data_source(api: Api) -> AsyncIterator[FakeServer]:
 
 
 def rule(threshold: int) -> dict[str, Any]:
-    """Return a rule with a threshold of its own, over the same instant of the same query as all others."""
+    """Return an alert rule with a threshold. The query and its instant are the same for all thresholds."""
     query = {"refId": "A", "datasource": {"type": "prometheus", "uid": "prom"}, "expr": "up", "instant": True, "hide": True}
     evaluator = {"type": "gt", "params": [threshold]}
     target = {"refId": "B", "type": "threshold", "expression": "A", "conditions": [{"evaluator": evaluator}]}

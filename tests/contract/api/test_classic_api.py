@@ -29,7 +29,7 @@ async def folder(api: Api, uid: str, title: str, **members: Any) -> dict[str, An
 
 
 async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
-    """A saved dashboard has its folder and its body with unchanged digits; the resource API has the same object."""
+    """A saved dashboard is read with its folder, and with its numbers in the sent digits. The resource API returns it, too."""
     await folder(api, "f1", "Test drive")
     spec = '{"uid":"abc","id":null,"title":"Production Overview","tags":["foobar"],"big":12345678901234567890,"exact":1.10}'
     status, body = await api(
@@ -227,7 +227,7 @@ async def test_invalid_saves_are_rejected(api: Api, body: Any, status: int, mess
 
 
 async def test_a_folder_is_created_read_and_deleted(api: Api) -> None:
-    """Creating a folder with a used uid returns 412; a folder inside another one is deleted with it."""
+    """Creating a folder with a used uid gets 412. Deleting a folder deletes the folders in it."""
     created = await folder(api, "f1", "Test drive")
     assert created["uid"] == "f1"
     assert created["url"] == "/dashboards/f/f1/test-drive"
@@ -248,13 +248,13 @@ async def test_a_folder_is_created_read_and_deleted(api: Api) -> None:
 
 
 async def test_folders_are_listed_by_parent(api: Api) -> None:
-    """The list has the folders at the root (also named general) or in the given parent; an unknown parent is 404."""
+    """The list has the folders at the root (also named general) or in the given parent. An unknown parent gets 404."""
     for uid, title, parent in (("b", "Beta", ""), ("a", "alpha", ""), ("c", "Inner", "b")):
         await folder(api, uid, title, parentUid=parent)
     await save_dashboard(api, "d1", "A dashboard")
 
     async def list_folders(query: str) -> list[tuple[str, str | None]]:
-        """Return the uids of folders with those of their parents."""
+        """Return the uid of each folder with the uid of its parent."""
         status, body = await api("GET", f"/api/folders?{query}")
         assert status == 200, body
         return [(item["uid"], item.get("parentUid")) for item in body]
@@ -286,7 +286,7 @@ async def test_roles_limit_reads_and_writes(api: Api) -> None:
 
 
 async def test_managed_objects_cannot_be_changed(api: Api) -> None:
-    """Managed objects are changed in their files. Responses mark those provisioned by a repository or file, not by other tools."""
+    """A dashboard that a repository manages cannot be changed. Dashboards of repositories and files are marked as provisioned."""
     await save_dashboard(api, "d1", "A")
     manager_annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}'
     async with api.database.transaction() as connection:

@@ -91,7 +91,7 @@ async def test_a_search_may_be_sent_as_a_body(api: Api) -> None:
 
 
 async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
-    """Admins find all deleted dashboards, and other callers those that they deleted themselves.
+    """Admins find all deleted dashboards, and other callers only dashboards that they deleted themselves.
 
     Each result has the date of its final deletion. Of several dashboards with one uid, the last deleted dashboard is found.
     """

@@ -115,7 +115,7 @@ async def test_a_layout_is_restored_as_a_layout(api: Api) -> None:
 
 
 async def test_permissions_apply_to_versions(api: Api, dashboard_id: int) -> None:
-    """A Viewer reads versions and cannot restore them; a caller without read access sees none."""
+    """A Viewer can read versions and cannot restore them. A caller without read access to the dashboard gets 403."""
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert (await api("GET", f"{DASHBOARD}/versions", auth=viewer))[0] == 200
     assert (await api("POST", f"{DASHBOARD}/restore", {"version": 1}, auth=viewer))[0] == 403

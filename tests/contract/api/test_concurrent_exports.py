@@ -65,7 +65,7 @@ async def test_a_cancelled_export_changes_nothing(git_api: Api, git_server: GitS
 
 
 async def test_an_object_saved_during_an_export_is_not_managed(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """An object that is saved during the push is still unmanaged afterwards; the next export includes the change."""
+    """An object that is saved during the push is still unmanaged afterwards. The next export includes the change."""
     await create_dashboard(git_api, "a", "A")
     await create_dashboard(git_api, "b", "B")
     is_saved = asyncio.Event()

@@ -50,7 +50,7 @@ async def test_the_classic_address_has_the_same_response(api: Api) -> None:
     ],
 )
 async def test_abilities_are_those_of_the_caller(api: Api, role: Role, abilities: tuple[str, ...]) -> None:
-    """Responses list all abilities of the caller, true or false; those on annotations follow from the ability to save."""
+    """A response lists each ability of the caller as true or false. A caller who may save a dashboard may change its annotations."""
     await create_dashboard(api)
     _, body = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("anna", role))
     assert {key: body["access"][key] for key in ABILITIES} == {key: key in abilities for key in ABILITIES}

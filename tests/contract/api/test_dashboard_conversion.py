@@ -107,7 +107,7 @@ async def write_dashboard(api: Api, current: Any, **members: Any) -> Any:
 
 
 async def test_a_dashboard_is_readable_in_every_version(api: Api) -> None:
-    """A dashboard is returned as sent in its version, and converted in all others. The status names the stored version."""
+    """A dashboard is returned as sent in its version, and converted in all other versions. The status names the stored version."""
     classic = {"title": "T", "panels": [{"id": 1, "type": "text", "title": "One"}], "schemaVersion": 41}
     assert (await create_dashboard(api, classic, ALPHA, "classic"))[0] == 201
     assert (await create_dashboard(api, TABS, path_in("v2beta1"), "tabs"))[0] == 201

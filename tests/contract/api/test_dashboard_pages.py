@@ -134,7 +134,7 @@ async def open_page(api: Api, path: str, auth: str = ADMIN, status: int = 200) -
 
 
 async def test_a_page_has_each_panel_as_a_picture(drawing_api: Api) -> None:
-    """Pictures load lazily, have alternative texts and sizes, and are those of the panels; the dashboard's title is shown once."""
+    """A page has the picture of each panel, which loads lazily and has a text and a size. The page has one heading ``h1``."""
     page = await open_page(drawing_api, "/d/shown/any-slug?from=now-2h&theme=light&var-stage=test")
     assert page.text.count("Shown") == 2  # in the title of the window and in the heading
     assert [name for name, _ in page.elements].count("h1") == 1
@@ -159,7 +159,7 @@ async def test_a_page_has_each_panel_as_a_picture(drawing_api: Api) -> None:
 
 
 async def test_descriptions_can_be_opened(drawing_api: Api) -> None:
-    """A panel with a description has a sign that shows it, with a name for screen readers; other panels have none."""
+    """Only a panel with a description has a sign, which shows the description and has a name for screen readers."""
     page = await open_page(drawing_api, "/d/shown")
     signs = [(sign["title"], sign["aria-label"]) for sign in page.elements_named("summary") if "title" in sign]
     assert signs == [("What it means", "Description of Answer (stat)")]
@@ -184,7 +184,7 @@ async def test_panels_beyond_a_page_are_on_the_next_one(drawing_api: Api) -> Non
 
 
 async def test_collapsed_rows_can_be_opened(drawing_api: Api) -> None:
-    """The heading of a collapsed row has the number of its panels; ``rows=expanded`` opens all rows."""
+    """The heading of a collapsed row has the number of its panels. The parameter ``rows=expanded`` opens all rows."""
     page = await open_page(drawing_api, "/d/shown")
     assert re.search(r"Details\s*\(1 panel\)", page.text)
     [row] = [details for details in page.elements_named("details") if details.get("class") == "row"]
@@ -228,7 +228,7 @@ async def test_the_controls_have_the_values_of_the_url(drawing_api: Api) -> None
 
 @pytest.mark.parametrize("path", ["/d/low", "/d-solo/low?panelId=1"])
 async def test_a_page_leads_to_all_readable_folders_above(drawing_api: Api, path: str) -> None:
-    """The path has each folder above the dashboard, the highest first, except those that the caller may not read."""
+    """The page links to each folder above the dashboard that the caller may read, the highest folder first."""
     for uid, parent in (("top", ""), ("inner", "top"), ("deep", "inner")):
         assert (await drawing_api("POST", "/api/folders", {"uid": uid, "title": uid, "parentUid": parent}))[0] == 200
     body = {"dashboard": {**DASHBOARD, "uid": "low"}, "folderUid": "deep"}

@@ -1,4 +1,4 @@
-"""Versions of a dashboard: the list, a single one, and a history of complete objects."""
+"""Versions of a dashboard, which are read as a list, singly, and as a history of complete objects."""
 
 from typing import Any
 from urllib.parse import quote

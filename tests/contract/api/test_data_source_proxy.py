@@ -182,7 +182,7 @@ async def test_credentials_are_those_of_the_data_source(gateway: ProxyGateway) -
     ],
 )
 async def test_undeclared_requests_are_refused(gateway: ProxyGateway, method: str, path: str) -> None:
-    """Only declared methods and paths reach a data source; others receive 403, and the source receives nothing."""
+    """Only declared methods and paths reach a data source. A request with another method or path gets 403."""
     status, body = await gateway.api(method, f"{PROXY}/prom/{path}")
     assert status == 403
     assert "does not forward" in body["message"]
@@ -207,7 +207,7 @@ async def test_methods_that_change_data_are_not_served(gateway: ProxyGateway) ->
     ("unknown-datasource", "GET", "api/v1/query", 403),
 ])  # fmt: skip
 async def test_other_types_have_rules_of_their_own(gateway: ProxyGateway, type_: str, method: str, path: str, status: int) -> None:
-    """Each type of data source has its own list of permitted paths; a type without a list has no proxy."""
+    """Each type of data source has its own list of permitted paths. Requests to a type without a list are refused."""
     # The address of PostgreSQL is not a URL.
     await gateway.add("other", type=type_, url="db.example.com:5432" if "postgresql" in type_ else gateway.url)
     body: dict[str, Any] = {"data": "{}\n", "headers": {"Content-Type": "application/x-ndjson"}} if method == "POST" else {}
@@ -268,7 +268,7 @@ async def test_a_uid_is_never_a_path(gateway: ProxyGateway, uid: str) -> None:
 
 
 async def test_the_organization_is_never_taken_from_a_parameter(gateway: ProxyGateway) -> None:
-    """A caller reaches data sources of an organization only as its member; parameters and headers make no difference."""
+    """A caller reaches data sources of an organization only as a member of the organization. Parameters and headers make no difference."""
     api = gateway.api
     other = await api.organization("other")
     other_admin = await api.person("olga", Role.ADMIN, org_id=other)

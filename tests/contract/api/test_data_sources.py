@@ -25,7 +25,7 @@ PROMETHEUS = {
 
 
 async def create_data_source(api: Api, **fields: Any) -> Any:
-    """Create a data source of type ``x``, unless ``fields`` has another one, and return it."""
+    """Create a data source, whose type is ``x`` unless ``fields`` has a type, and return it."""
     status, body = await api("POST", PATH, {"type": "x", **fields})
     assert (status, body["message"]) == (200, "Datasource added"), body
     return body["datasource"]
@@ -194,7 +194,7 @@ async def test_an_update_keeps_secrets(api: Api) -> None:
 
 
 async def test_an_update_of_an_old_version_is_rejected(api: Api) -> None:
-    """An update with an old version is rejected; without a version it overwrites."""
+    """An update with an old version is rejected, and an update without a version succeeds."""
     source = await create_data_source(api, name="n")
     path, body = f"{PATH}/uid/{source['uid']}", {"name": "n", "type": "x"}
     assert (await api("PUT", path, {**body, "version": 1}))[1]["datasource"]["version"] == 2
@@ -216,7 +216,10 @@ async def test_one_data_source_is_the_default(api: Api) -> None:
 
 
 async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
-    """A data source can be deleted by name, uid or id; the first two responses have its id. Afterwards it is not found in any way."""
+    """A data source can be deleted by name, uid or id, and is not found afterwards.
+
+    The responses to deletes by name and uid have its id.
+    """
     result = "Data source deleted"
     first, second, third = (
         await create_data_source(api, name="a/b", uid="a"),
@@ -257,7 +260,7 @@ async def test_a_grant_is_limited_to_its_data_source(api: Api) -> None:
 
 
 async def test_viewers_query_and_do_not_read_data_sources(api: Api) -> None:
-    """Viewers and Editors may query and not read data sources; the list needs permission for at least one."""
+    """Viewers and Editors may query data sources, but read neither a data source nor the list."""
     await create_data_source(api, name="n", uid="n")
     for role in (Role.VIEWER, Role.EDITOR):
         caller = await create_user_with_grants(api, role)
@@ -268,7 +271,7 @@ async def test_viewers_query_and_do_not_read_data_sources(api: Api) -> None:
 
 
 async def test_grants_by_id_or_name_become_grants_by_uid(api: Api) -> None:
-    """A grant by id or name is stored for the existing data source's uid; an unknown one is rejected."""
+    """A grant by id or name is stored with the uid of the data source. A grant for an unknown data source is rejected."""
     source = await create_data_source(api, name="A: b*", uid="a")
     await api.person("anna", Role.NONE)
     user_id = await api.sql("""select id from "user" where login = 'anna'""")
@@ -318,7 +321,7 @@ async def test_clients_list_the_data_sources_they_may_query(api: Api) -> None:
 
 
 async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
-    """No response, audit event or log line contains a secret; the audit names the secrets that were set or deleted."""
+    """No response, audit event or log line contains a secret. The audit names the secrets that were set or deleted."""
     with capture_logs() as logged:
         api = await start_api(log_level="debug")
         uid = (await create_data_source(api, **PROMETHEUS))["uid"]
@@ -346,7 +349,7 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
 
 
 async def test_data_sources_are_limited(start_api: StartApi) -> None:
-    """An exceeded limit is a 403 that names it; the quota counts existing data sources, and a large body is rejected."""
+    """A data source above the quota gets 403 with the quota, and a large body gets 413. Quota and statistics count data sources."""
     api = await start_api(quota_defaults="org_data_source=1")
     await create_data_source(api, name="a")
     status, error = await api("POST", PATH, {"name": "b", "type": "x"})

@@ -110,7 +110,7 @@ async def test_options_select_letters(
 
 
 async def test_a_letter_is_shown_with_its_message(api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text has the reason, the headers and the body on one line each; JSON is the object of the server."""
+    """The text has the reason, the headers and the body on one line each. The JSON output is the object of the server."""
     headers = {"team": "a\nb", "password": "t0p-secret"}
     [name] = await create_letters(b'{"action":\n"dance"}', message_id="m-1", headers=headers)
     assert await run_command(get, name, options=server_options(api)) == 0
@@ -211,7 +211,7 @@ async def test_a_replay_of_messages_that_are_refused_again_ends(
 async def test_letters_are_discarded_by_name_or_selection(
     api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A dry run shows the names and deletes nothing. An unknown name is reported, and the others are deleted."""
+    """A dry run shows the names and deletes nothing. An unknown name is reported, and the letters with the other names are deleted."""
     names = await create_letters(*(sync_submission(f"team-{number}") for number in range(4)))
     assert await run_command(discard, [names[0]], dry_run=True, as_json=True, options=server_options(api)) == 0
     assert json.loads(json_printed(capsys)) == [names[0]]

@@ -76,7 +76,7 @@ async def test_a_lost_acknowledgement_stores_one_letter(
     deliveries: list[Delivery] = []
 
     async def handle_and_disconnect(consumer: DeadLetterConsumer, delivery: Delivery) -> DeliveryResult:
-        """Handle a delivery. After the first one, interrupt the connection, so that it is not acknowledged."""
+        """Handle a delivery. Interrupt the connection after the first delivery, so that this delivery is not acknowledged."""
         result = await handle(consumer, delivery)
         deliveries.append(delivery)
         if len(deliveries) == 1:

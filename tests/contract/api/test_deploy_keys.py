@@ -70,7 +70,7 @@ async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
 
 
 async def test_a_faulty_key_is_refused(api: Api, tmp_path: Path, key: str) -> None:
-    """A key with a passphrase, a forged one, and a secret for the wrong kind of address are refused with their field."""
+    """A key with a passphrase, a forged sealed key, and a secret for the wrong kind of address are refused. The error names the field."""
     ssh.make_key(tmp_path / "locked", passphrase="a passphrase")
     ((field, message),) = await refusal(api, "POST", REPOSITORIES, body(key=(tmp_path / "locked").read_text()))
     assert field == "secure.sshKey.create"

@@ -53,7 +53,7 @@ async def patch(api: Api, kind: str, body: Any, *, path: str = f"{DASHBOARDS}/d"
 
 
 async def audited_actions(api: Api) -> list[str]:
-    """Return the audited actions on dashboards after the first one, which created the dashboard."""
+    """Return the audited actions on dashboards, without the create of the dashboard."""
     async with api.database.connection() as connection:
         rows = await connection.fetch("select action from audit_event where action like 'dashboard.%' order by id")
     return [row["action"] for row in rows][1:]

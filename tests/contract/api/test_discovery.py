@@ -123,7 +123,7 @@ async def test_resources_have_the_listed_verbs_and_short_names(api: Api, group_v
     ids=["kubectl", "v2beta1", "unknown version", "JSON first", "any type", "protobuf first"],
 )
 async def test_the_aggregated_document_has_all_resources(api: Api, accept: str, api_version: str) -> None:
-    """The aggregated document agrees with the single ones and has the content type by which clients recognize it."""
+    """The aggregated document has the resources of all groups, and the content type by which clients recognize it."""
     async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as response:
         result = await response.json(content_type=None)
         assert result["apiVersion"] == api_version
@@ -181,7 +181,7 @@ async def test_unknown_groups_are_404(api: Api, path: str) -> None:
 
 
 async def test_discovery_needs_credentials(api: Api) -> None:
-    """Discovery is allowed for any role; unauthenticated clients receive 401 as a Status."""
+    """A Viewer may read the documents of discovery. Unauthenticated clients receive 401 as a Status."""
     viewer = await api.person("vic", Role.VIEWER)
     for path in ("/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"):
         assert (await api("GET", path, auth=viewer))[0] == 200

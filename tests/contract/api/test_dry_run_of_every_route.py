@@ -1,4 +1,4 @@
-"""Every changing route of the resource API accepts ``dryRun=All``. The routes are those of the route table."""
+"""Every changing route of the resource API accepts ``dryRun=All``. The tests take the routes from the route table."""
 
 import asyncio
 import json

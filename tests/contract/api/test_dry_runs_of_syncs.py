@@ -76,7 +76,7 @@ async def test_a_dry_run_writes_nothing(git_api: Api, git_server: GitServer) -> 
 
 
 async def test_only_admins_see_the_items_of_a_dry_run(git_api: Api, git_server: GitServer) -> None:
-    """Users who may start a sync may start its dry run; only Admins see its items or use other branches."""
+    """Users who may start a sync may start its dry run. Only Admins see the items of a dry run, or use other branches."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A")})
     await create_repository(git_api, git_server)

@@ -114,7 +114,7 @@ async def evaluation_client(tmp_path: Path, database: Database, monkeypatch: pyt
 
 
 async def test_an_evaluation_ends_with_a_result(evaluation_client: EvaluationClient) -> None:
-    """A submitted evaluation is pending; once it ends it has a status and a result, as JSON or Arrow."""
+    """A submitted evaluation is pending. Once it has ended, its status is success, and its result is returned as JSON or Arrow."""
     created = await evaluation_client.submit(spec(), labels={"ci": "42"})
     assert (created["status"]["state"], created["metadata"]["labels"]) == ("pending", {"ci": "42"})
     name = created["metadata"]["name"]

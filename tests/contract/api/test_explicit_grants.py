@@ -40,7 +40,7 @@ async def test_a_user_has_exactly_the_granted_permissions(api: Api) -> None:
 
 
 async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> None:
-    """With global grants a service account's token may administer the server; with grants in its organization it may not."""
+    """With global grants a service account's token may administer the server. With grants in its organization, the token may not."""
     account, bearer = await create_service_account(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
     body = {"permissions": [{"action": "orgs:read", "scope": "orgs:*"}, {"action": "users:read", "scope": "global.users:id:*"}]}
@@ -78,7 +78,7 @@ async def test_an_invalid_grant_is_refused(api: Api, grant: Any, text: str) -> N
 
 
 async def test_callers_grant_only_their_own_permissions(api: Api) -> None:
-    """An organization's Admin can grant and revoke the permissions of Admins, but not those of server admins."""
+    """An organization's Admin can grant permissions of Admins, but can neither grant nor revoke permissions of server admins."""
     org_admin = await api.person("boss", Role.ADMIN)
     account, _ = await create_service_account(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"

@@ -92,7 +92,7 @@ def count_commits(server: GitServer, ref: str = "main") -> int:
 
 
 def counts(status: dict[str, Any], resource: str = "dashboards") -> dict[str, int]:
-    """Return the counts of a job for a kind of objects, without those that are 0."""
+    """Return the counts of a job for a kind of objects. Counts of 0 are omitted."""
     counters: dict[str, int] = next((item for item in status.get("summary") or [] if item["resource"] == resource), {})
     return {key: counters[key] for key in ("create", "update", "noop", "error") if counters.get(key)}
 
@@ -187,7 +187,7 @@ async def test_file_names_are_unique(git_api: Api, git_server: GitServer, export
 
 
 async def test_history_is_exported_as_commits(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """Each version is a commit with its author, time and message; versions that git has are not exported again."""
+    """Each version is a commit with its author, time and message. A repeated export adds only new versions."""
     await git_api.person("anna", Role.EDITOR)
     await git_api.sql("""update "user" set name = 'Anna Ä', email = 'anna@example.org' where login = 'anna'""")
     await create_dashboard(git_api, "a", "A")
@@ -272,7 +272,7 @@ async def test_a_folder_that_is_too_deep_is_an_error(git_api: Api, git_server: G
 
 
 async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """An export is repeated on top of a concurrent push; after three such pushes it fails and has pushed nothing."""
+    """An export is repeated on top of a concurrent push. After three concurrent pushes, it fails and has pushed nothing."""
     pending_pushes = 1
     await create_repository(git_api, git_server)
     clone = git_server.root / "second"

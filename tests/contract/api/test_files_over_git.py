@@ -54,7 +54,7 @@ def count_commits(server: GitServer, ref: str = "main") -> int:
 
 
 async def create_editor(api: Api) -> str:
-    """Create the Editor anna, whose name and e-mail are those of commits, and return the credentials."""
+    """Create the Editor anna, with a name and an e-mail address for commits, and return the credentials."""
     auth = await api.person("anna", Role.EDITOR)
     await api.sql("""update "user" set name = 'Anna Ä', email = 'anna@example.org' where login = 'anna'""")
     return auth
@@ -185,7 +185,7 @@ async def test_local_files_have_their_modification_time(git_api: Api) -> None:
 
 
 async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
-    """A text file without a resource is returned as a JSON string and cannot be written; syncs ignore it."""
+    """A text file without a resource is returned as a JSON string and cannot be written. Syncs ignore the file."""
     body = "# Ünsere \0 <script>alert(1)</script>\n"
     work_tree = await start_repository("write", files={"a.json": dashboard("a", "A"), "deep/README.MD": body})
     commit = work_tree.commit({"odd.md": b"\xff\n"})
@@ -405,7 +405,7 @@ async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server:
 
 
 async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
-    """Save, restore and delete of the classic API are commits; save and restore keep the folder."""
+    """A save, a restore and a delete by the classic API are commits, which change the file of the dashboard."""
     await start_repository("write")
     _, response = await git_api("GET", "/api/dashboards/uid/b")
     assert response["meta"]["provisioned"] is True
@@ -472,7 +472,7 @@ async def test_a_dry_run_commits_nothing(git_api: Api, git_server: GitServer, st
 
 
 async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
-    """A changed folder moves the file to its directory; folders outside of the repository are rejected."""
+    """A change of the folder moves the file to the folder's directory. A folder outside of the repository is rejected."""
     await start_repository("write")
     folder = await git_api.sql("select folder from resource where name = 'b'")
     status, body = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": folder}}})

@@ -56,7 +56,7 @@ async def can_read(api: Api, auth: str, name: str, *, kind: str = "dashboards") 
 
 
 async def test_default_permissions_are_listed(api: Api) -> None:
-    """The list has Admins first, then the permissions of the roles at the root; below the root they are inherited."""
+    """The list has Admins first, then the default permissions of the roles. Below a folder at the root, the permissions are inherited."""
     await folder(api, "f")
     await folder(api, "g", "f")
     dashboard_id = await dashboard(api, "d", "f")
@@ -75,7 +75,7 @@ async def test_default_permissions_are_listed(api: Api) -> None:
 
 
 async def test_a_posted_list_is_returned(api: Api) -> None:
-    """Rules of a role, a team and a user are returned by uid and by id; inherited rules name their source."""
+    """Rules of a role, a team and a user are set by uid and by id, and are returned. Inherited rules name their folder."""
     viewer = await api.person("vic", Role.VIEWER)
     team = await team_of(api, "Team", "vic")
     await folder(api, "f")
@@ -167,7 +167,7 @@ async def test_rules_at_the_root_replace_and_rules_below_add(api: Api) -> None:
 
 
 async def test_setting_rules_needs_level_admin(api: Api) -> None:
-    """Level Admin applies to the object and everything below it; callers without it cannot read the list either."""
+    """Level Admin on an object permits setting rules on it and below it. Callers without level Admin cannot read the rules either."""
     viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await folder(api, "g", "f")
@@ -232,7 +232,7 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
 
 
 async def test_only_real_changes_of_rules_are_recorded(api: Api) -> None:
-    """A change of rules is visible to a resumed watch and is one audit event; an equal list is neither."""
+    """A change of rules writes one change and one audit event. An equal list writes neither."""
     await folder(api, "f")
     count_changes = (
         "select count(*) from change where api_group = 'access' and resource = 'permissions' and namespace = 'default' and name = 'f'"
@@ -322,7 +322,7 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
 
 
 async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:
-    """A user who leaves the organization and returns has no rules. A new folder with the name of a deleted one has none either."""
+    """A user who leaves the organization and returns has no rules. A new folder with the name of a deleted folder has no rules either."""
     member_without_role = await api.person("vic", Role.NONE)
     user_id = await number_of(api, "vic")
     await folder(api, "f")

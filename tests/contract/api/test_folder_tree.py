@@ -278,7 +278,7 @@ async def test_writing_needs_level_edit(api: Api) -> None:
 
 
 async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None:
-    """Deleting a folder needs the delete permission of each kind in it; without one of them, nothing is deleted."""
+    """Deleting a folder needs the delete permission of each kind in it. Without the permission of one kind, nothing is deleted."""
     robot = await api.person("robot", Role.NONE, ("folders:delete", "folders:uid:a"))
     other = await api.person("other", Role.NONE, ("folders:delete", "folders:uid:a"), ("dashboards:delete", "folders:uid:a"))
     await create_chain(api, "a", "b")

@@ -122,7 +122,7 @@ async def test_a_folder_shows_the_permissions_of_the_caller(api: Api) -> None:
 
 
 async def test_readable_or_writable_folders_are_listed(api: Api) -> None:
-    """Folders of one parent are listed by title and in pages; ``permission=Edit`` omits those that are only readable."""
+    """Folders of one parent are listed by title and in pages. The filter ``permission=Edit`` omits folders that are only readable."""
     eve = await api.person("eve", Role.EDITOR)
     for uid in ("b", "a", "c", "closed"):
         await folder(api, uid)
@@ -179,7 +179,7 @@ async def test_the_root_is_read_as_a_folder(api: Api, path: str, uid: str, title
 
 
 async def test_a_dashboard_contains_no_folders(api: Api) -> None:
-    """A request for the folders in a readable dashboard gets an empty list, and for those in an unreadable dashboard 404."""
+    """A request for the folders in a dashboard gets an empty list if the dashboard is readable, and 404 if it is not."""
     viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "secret")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})

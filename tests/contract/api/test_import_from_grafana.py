@@ -30,7 +30,7 @@ ImportRows = Callable[..., Awaitable[Report]]
 
 
 def row(**columns: Any) -> dict[str, Any]:
-    """Return a row with these columns, and those of its creation and last change."""
+    """Return a row with these columns, and with the times of its creation and last change."""
     return {"created": CREATED_AT, "updated": CREATED_AT, **columns}
 
 
@@ -40,7 +40,7 @@ def dashboard_json(uid: str, title: str, **fields: Any) -> str:
 
 
 def grafana_rows() -> Rows:
-    """Return the rows of a database of Grafana, by table. Some of them cannot be imported, such as those of user 404."""
+    """Return the rows of a database of Grafana, by table. Some rows cannot be imported, such as the membership of the missing user 404."""
     return {
         "org": [row(id=1, version=0, name="First"), row(id=7, version=2, name="Seventh", city="Bonn")],
         "user": [
@@ -247,7 +247,7 @@ async def test_earlier_versions_are_imported(api: Api, import_rows: ImportRows) 
 
 
 async def test_access_rules_are_imported(api: Api, import_rows: ImportRows) -> None:
-    """Managed permissions of teams and roles become rules; other roles are ignored."""
+    """Managed permissions of teams and built-in roles become rules. Permissions of basic roles are ignored."""
     await import_rows(grafana_rows())
     async with api.database.connection() as connection:
         rows = await connection.fetch(

@@ -1,4 +1,4 @@
-"""Jobs are deleted singly or by selectors: pending and working jobs are cancelled, ended ones leave the history."""
+"""Deletes of single or selected jobs, which cancel pending and working jobs, and remove ended jobs from the history."""
 
 from typing import Any
 

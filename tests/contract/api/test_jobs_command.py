@@ -61,7 +61,7 @@ def printed_lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def json_printed(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the printed lines that are part of a JSON document, without those of the log."""
+    """Return the printed lines that are part of a JSON document, without lines of the log."""
     return "\n".join(line for line in printed_lines(capsys) if line[:1] in "[]{} ")
 
 
@@ -151,7 +151,7 @@ async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: JobsCli
 
 
 async def test_jobs_are_listed(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    """The jobs of all repositories, or of one, are listed in columns, the newest first."""
+    """The jobs of all repositories, or of one repository, are listed in columns, the newest job first."""
     assert await run_command(list_, options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no jobs"]
     await insert_job(api, "a", '{"state": "working", "progress": 12.6, "message": "half"}')
@@ -295,7 +295,7 @@ async def test_an_invalid_submission_is_reported(
 
 
 async def test_several_jobs_are_waited_for(api: Api, server: JobsClient, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wait for several jobs ends with the last one, and fails if one of them failed."""
+    """A wait for several jobs ends when all jobs have ended, and fails if a job failed."""
     await insert_job(api, "a", '{"state": "working"}')
     await insert_job(api, "b", '{"state": "error"}')
     waiting = asyncio.create_task(run_command(wait, ["a", "b"], as_json=True, options=server_options(api)))
@@ -316,7 +316,7 @@ async def test_waiting_ends_after_its_timeout(api: Api, capsys: pytest.CaptureFi
 
 
 async def test_the_unfinished_jobs_of_a_repository_are_cancelled(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    """All unfinished jobs of a repository, or those in some states, are cancelled. Names and a repository exclude each other."""
+    """All unfinished jobs of a repository, or its jobs in some states, are cancelled. A command needs either names or a repository."""
     for name, state, repository in (
         ("a", "working", "team"),
         ("b", "success", "team"),

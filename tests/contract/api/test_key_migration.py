@@ -43,7 +43,7 @@ async def test_duplicate_logins_get_a_number(api: Api) -> None:
 
 
 async def test_a_migrated_key_still_logs_in(api: Api) -> None:
-    """A migrated key has the same secret and role; an expired key is still expired."""
+    """A migrated key has the same secret and role. An expired key is still expired."""
     await api.legacy_key("boss", role=Role.ADMIN)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
     admin_key, expired_key = f"Bearer {legacy_text('boss')}", f"Bearer {legacy_text('old')}"
