@@ -28,7 +28,7 @@ async def hide(api: Api, object_path: str) -> None:
 
 
 async def create_hidden_objects(api: Api) -> str:
-    """Create a dashboard and a folder with content that only Admins see, and return their version."""
+    """Create a dashboard, and a folder with content, that only Admins see. Return the newest resource version."""
     await create(api, dashboard("secret", title="Secret top"))
     await create(api, folder("closed"), FOLDERS)
     await create(api, folder("inner", "closed"), FOLDERS)
@@ -62,7 +62,7 @@ async def remove_the_collection(api: Api) -> None:
 
 
 async def replace_the_folder(api: Api) -> None:
-    """Replace the folder by a visible one of the same name."""
+    """Replace the hidden folder by a visible folder of the same name."""
     await remove_the_folder(api)
     editor = await api.person("editor", Role.EDITOR)
     status, created = await api("POST", FOLDERS, folder("closed"), auth=editor)
@@ -70,7 +70,7 @@ async def replace_the_folder(api: Api) -> None:
 
 
 async def move_out(api: Api) -> None:
-    """Move the inner folder out of the hidden folder, which makes it visible."""
+    """Move the inner folder out of the hidden folder, so that the inner folder becomes visible."""
     patch = [{"op": "remove", "path": "/metadata/annotations/grafana.app~1folder"}]
     status, body = await api("PATCH", f"{FOLDERS}/inner", patch, headers={"Content-Type": "application/json-patch+json"})
     assert status == 200, body

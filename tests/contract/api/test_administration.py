@@ -143,7 +143,7 @@ async def test_the_server_admin_flag_is_set_and_reset(api: Api) -> None:
 
 
 async def test_a_user_is_disabled_and_enabled(api: Api) -> None:
-    """A disabled user cannot log in, and gets the same message as for a wrong password."""
+    """A disabled user cannot log in, and gets the message for a wrong password. An enabled user can log in again."""
     user_id = await create_user(api)
     user = basic("testdrive", "secret")
     assert (await api("GET", "/api/user", auth=user))[0] == 200

@@ -34,7 +34,7 @@ async def test_a_collection_is_empty(api: Api, path: str) -> None:
     ],
 )
 async def test_a_write_is_refused(api: Api, method: str, path: str) -> None:
-    """A write returns 501 with the reason, so that clients do not assume that it was stored."""
+    """A write returns 501 with the reason, so that clients do not assume that their object was stored."""
     status, refusal = await api(method, path, {"title": "R"})
     assert (status, refusal["message"].partition(":")[0]) == (501, "Alerting is not part of this product")
 

@@ -384,7 +384,7 @@ async def test_permissions_are_those_of_the_dashboard(
 
 
 async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) -> None:
-    """An Editor whom a dashboard's rules exclude neither counts nor deletes its annotations."""
+    """An Editor who may not read a dashboard can neither list, count nor delete the annotations of the dashboard."""
     await save_dashboard(api, "closed", "Closed")
     assert (await api("POST", "/api/dashboards/uid/closed/permissions", {"items": []}))[0] == 200
     note_id = await create_annotation(api, dashboardUID="closed", panelId=1, tags=["secret"])
@@ -402,7 +402,7 @@ async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) 
 
 
 async def test_a_rule_on_a_dashboard_allows_reading_its_annotations(api: Api) -> None:
-    """A rule on a dashboard allows a member without a role to read its annotations and nothing else."""
+    """A rule with View on a dashboard allows a member without a role to read the annotations of the dashboard, and no others."""
     await save_dashboard(api, "abc", "A")
     auth = await api.person("guest", Role.NONE)
     guest = await api.sql("""select id from "user" where login = 'guest'""")

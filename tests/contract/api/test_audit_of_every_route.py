@@ -1,4 +1,4 @@
-"""Each route that changes something writes one audit event: of the change, or of its refusal."""
+"""Audit events of every route: a call of a route that changes something writes one event, whether it succeeds or is refused."""
 
 import itertools
 import json

@@ -160,7 +160,7 @@ IN_SECOND_ORG: Final = {"X-Grafana-Org-Id": "2"}
 
 @dataclass(frozen=True)
 class Change:
-    """A change by the first user at one gateway, and the responses to a caller at the other before and after it."""
+    """A change by the first user at one gateway, and the responses to a caller at both gateways before and after the change."""
 
     method: str
     path: str

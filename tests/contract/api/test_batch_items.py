@@ -143,7 +143,7 @@ async def test_a_batch_is_closed_after_its_items(api: Api) -> None:
     ids=["items in the spec", "stopped", "ended"],
 )
 async def test_a_batch_that_accepts_no_items_is_a_conflict(api: Api, spec: dict[str, Any], statement: str | None, reason: str) -> None:
-    """Items for a batch whose items are in its spec, that was stopped or that has ended get 409 with the reason, and are not stored."""
+    """A batch that has items in its spec, was stopped, or has ended accepts no items: they get 409 with the reason, and are not stored."""
     await create_batch(api, **spec)
     if statement is not None:
         await api.sql(statement)
@@ -154,7 +154,7 @@ async def test_a_batch_that_accepts_no_items_is_a_conflict(api: Api, spec: dict[
 
 
 async def test_a_request_that_closed_its_batch_can_be_repeated(api: Api) -> None:
-    """After its response was lost, a request with close=true has the same verdicts, with duplicates. New items are a conflict."""
+    """A request with close=true can be repeated, and accepted items are duplicates then. A request with new or without items gets 409."""
     await create_batch(api)
     items = [evaluation(value, item_id=f"item {value}") for value in range(600)]
     await submit_items(api, [*items, {"id": "wrong"}], "?close=true")
@@ -228,7 +228,7 @@ async def test_items_need_the_permissions_of_their_kinds(api: Api) -> None:
 
 
 async def test_exports_need_the_permissions_of_single_exports(api: Api) -> None:
-    """A caller who may submit jobs, but may not read all dashboards, cannot export them."""
+    """A caller who may submit jobs, but may not read all dashboards, cannot submit an export."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     await create_batch(api)
     auth = await api.person("exporter", Role.NONE, ("batches:write", "*"), ("jobs:create", "*"))
@@ -262,7 +262,7 @@ async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> No
 
 
 async def test_a_request_is_audited_once(api: Api) -> None:
-    """A request leaves one event, regardless of the number of its items."""
+    """A request writes one audit event, regardless of the number of its items."""
     await create_batch(api)
     await submit_items(api, [evaluation(value) for value in range(1001)])
     assert await api.sql("select count(*) from audit_event where action = 'batch.submit' and object = 'batch:b'") == 1

@@ -118,7 +118,7 @@ async def count_rows(database: Database, table: str) -> int:
 
 @in_database_and_storage
 async def test_results_are_in_the_order_of_items(client: BatchClient, archiver: BatchArchiver, is_archived: bool) -> None:
-    """Each item has one line with its state, and the result that its evaluation has, or its error."""
+    """Each item has one line with its state and the result of its evaluation. The line of a failed item has an error, too."""
     await run_batch(client, failed=13)
     expected = await read_results(client)
     if is_archived:
@@ -140,7 +140,7 @@ async def test_the_result_of_an_evaluation_is_that_of_its_subresource(client: Ba
 
 
 async def test_the_result_of_a_job_is_its_status(client: BatchClient, archiver: BatchArchiver) -> None:
-    """The result of a job is its JobStatus, even if the job could not be submitted."""
+    """The result of a job is its status, even if the job could not be submitted."""
     await client.create("b", items=[{"spec": {"action": "sync", "repository": "absent"}}])
     await client.wait_for_end("b")
     expected = await read_results(client)
@@ -394,7 +394,7 @@ async def test_results_are_read_while_they_are_moved(client: BatchClient, archiv
 async def test_a_missing_object_is_an_error(
     client: BatchClient, archiver: BatchArchiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an object is lost, the response is an error, or breaks off if it has begun."""
+    """If an object is lost, the response is an error. A response that has begun breaks off."""
     await run_batch(client)
     await archiver.run_once()
     objects(tmp_path)[-1].unlink()

@@ -121,7 +121,7 @@ async def test_each_end_has_an_event_of_its_own(client: BatchClient, start_worke
 async def test_a_failing_receiver_gets_the_same_event_again(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver
 ) -> None:
-    """Until a receiver accepts the event, it is repeated with the same id and body. Until then, the status shows the last error."""
+    """Until a receiver accepts an event, the event is sent again with the same id and body, and the status has the last error."""
     failed = asyncio.Event()
     respond = respond_with(500, 404)
 
@@ -164,7 +164,7 @@ async def test_attempts_end_at_410_and_at_their_time_limit(
 async def test_a_slow_receiver_delays_no_other_receiver(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While one receiver does not respond, another one gets its events. An attempt ends at its time limit, and is repeated."""
+    """While one receiver does not respond, another receiver gets its event. An attempt ends at its time limit, and is repeated."""
     monkeypatch.setattr("dashwright.jobs_worker.main.WebhookClient", partial(WebhookClient, seconds=0.5))
     release = asyncio.Event()
 
@@ -190,7 +190,7 @@ async def test_a_slow_receiver_delays_no_other_receiver(
 async def test_a_worker_that_dies_during_a_request_loses_no_event(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver
 ) -> None:
-    """If a worker dies between the request and its record, another one repeats the event with the same id."""
+    """If a worker dies between a request and the record of its success, another worker sends the event again with the same id."""
     release = asyncio.Event()
 
     async def hang(_: ReceivedRequest) -> web.StreamResponse:
@@ -214,7 +214,7 @@ async def test_a_worker_that_dies_during_a_request_loses_no_event(
 async def test_a_worker_that_dies_before_the_request_loses_no_event(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An event is recorded with the end of its batch, also of a batch that is deleted at its end."""
+    """An event is recorded when its batch ends, so that a later worker sends the event even if the batch is deleted."""
     with monkeypatch.context() as context:
         # The first worker sends no notifications.
         context.setattr(sender.NotificationSender, "start", lambda _: None)
@@ -340,7 +340,7 @@ async def test_a_secret_is_kept_and_never_shown(
 
 
 async def test_a_sealed_secret_has_no_field_owner(api: Api) -> None:
-    """Only fields that the API shows have owners, and an apply without the secret keeps it."""
+    """Only fields that the API shows have owners, and an apply without the secret keeps the secret."""
     notify = {"webhook": {"url": "https://example.com/"}}
     status, created = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": {"notify": notify}, "secure": SECURE})
     assert status == 201, created

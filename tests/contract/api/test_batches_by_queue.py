@@ -68,7 +68,7 @@ def verdicts(reply: Any) -> list[tuple[int | None, str | None, str]]:
 
 
 async def test_items_create_their_batch_and_close_it(api: Api, send_message: SendMessage) -> None:
-    """The first message creates the batch with a default spec, and the last one closes it."""
+    """The first message creates the batch with a default spec, and a message with the header dashwright-close closes the batch."""
     reply = await send_message(evaluation(1, item_id="a"))
     assert reply == {
         "kind": "BatchSubmission",
@@ -115,7 +115,7 @@ async def test_concurrent_messages_share_a_transaction(api: Api, send_message: S
 
 
 async def test_a_late_message_is_added_until_the_batch_has_ended(api: Api, send_message: SendMessage) -> None:
-    """A batch that was closed through the queue accepts messages that arrive late. After its end it refuses them."""
+    """A batch that was closed through the queue accepts messages that arrive late. A batch that has ended refuses them."""
     await send_message(evaluation(1, item_id="a"), headers={**AUTHORIZED, "dashwright-close": True})
     assert verdicts(await send_message(evaluation(2, item_id="late"))) == [(1, "late", "accepted")]
     await api.sql("update batch set finished_at = now()")
@@ -133,7 +133,7 @@ async def test_a_batch_closed_over_http_accepts_no_messages(api: Api, send_messa
 
 
 async def test_a_batch_is_created_with_a_spec(api: Api, send_message: SendMessage) -> None:
-    """A Batch is created, and returned again if it is redelivered. Another spec is a conflict."""
+    """A message with a Batch creates the batch, and its repetition returns the same batch. A Batch with another spec is a conflict."""
     batch = {"kind": "Batch", "metadata": {"name": "b"}, "spec": SPEC}
     replies = await asyncio.gather(send_message(batch, batch=None), send_message(evaluation(1, item_id="a")))
     assert (replies[0]["spec"]["priority"], verdicts(replies[1])) == (4, [(0, "a", "accepted")])
@@ -208,7 +208,7 @@ async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker
 async def test_results_of_items_are_requested_by_a_header(
     api: Api, send_message: SendMessage, header: dict[str, Header], correlation_id: str | None
 ) -> None:
-    """With the header, the address and the correlation id of the message are stored with its items."""
+    """Only if a message has the header, the reply address and correlation id of the message are stored with its items."""
     await send_message(evaluation(1), headers={**AUTHORIZED, **header})
     assert await api.sql("select correlation_id from batch_item") == correlation_id
     reply_to = await api.sql("select reply_to from batch_item")

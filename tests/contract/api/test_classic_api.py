@@ -267,7 +267,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
 
 
 async def test_roles_limit_reads_and_writes(api: Api) -> None:
-    """A Viewer may read objects but not change them, a member without a role finds none, and each organization has its own objects."""
+    """A Viewer may read and not change objects, and a member without a role finds no object. Each organization has objects of its own."""
     await save_dashboard(api, "d1", "A")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert len((await api("GET", "/api/search", auth=viewer))[1]) == 1

@@ -59,7 +59,7 @@ async def test_versions_are_listed_newest_first(api: Api, dashboard_id: int) -> 
 
 
 async def test_a_version_contains_the_old_dashboard(api: Api, dashboard_id: int) -> None:
-    """A version, read by the id or uid of its dashboard, has the old content. An unknown version is 404 and an invalid one 400."""
+    """A version, read by the id or uid of its dashboard, has the old content. An unknown version gets 404, and an invalid version 400."""
     for path in (DASHBOARD, f"/api/dashboards/id/{dashboard_id}"):
         status, body = await api("GET", f"{path}/versions/1")
         assert status == 200

@@ -13,7 +13,7 @@ CLASSIC = VERSIONS[:4]
 
 
 def path_in(version: str, name: str = "") -> str:
-    """Return the path of dashboards in a version, or of one of them."""
+    """Return the path of all dashboards in a version, or of the dashboard with a name."""
     collection = f"/apis/dashboard.grafana.app/{version}/namespaces/default/dashboards"
     return f"{collection}/{name}" if name else collection
 
@@ -99,7 +99,7 @@ async def read_dashboard(api: Api, version: str, name: str = "d") -> Any:
 
 
 async def write_dashboard(api: Api, current: Any, **members: Any) -> Any:
-    """Replace a dashboard by one with other members in its spec, in the version in which it was read."""
+    """Write a dashboard with changed members of its spec, in the version in which the dashboard was read."""
     version = current["apiVersion"].rpartition("/")[2]
     status, written = await api("PUT", path_in(version, current["metadata"]["name"]), {**current, "spec": {**current["spec"], **members}})
     assert status == 200, written
@@ -284,7 +284,7 @@ async def test_fields_are_applied_in_another_version(api: Api) -> None:
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])
 async def test_typed_classic_versions_check_the_schema(api: Api, version: str) -> None:
-    """Typed classic versions refuse invalid members with 422 and a cause for each. Versions without a schema accept the same body."""
+    """Typed classic versions refuse invalid members with 422 and a cause for each member. Versions without a schema accept the body."""
     spec = {"title": "T", "schemaVersion": 41, "editable": "elephant", "time": 9000}
     status, refusal = await create_dashboard(api, spec, path_in(version))
     assert (status, refusal["reason"]) == (422, "Invalid")

@@ -83,7 +83,7 @@ async def test_a_stored_dashboard_is_replaced_only_with_overwrite(api: Api) -> N
 
 
 async def test_a_taken_name_of_a_library_panel_refuses_the_import(api: Api) -> None:
-    """If one library panel cannot be created, neither the dashboard nor a library panel before it is stored."""
+    """If a library panel cannot be created, the dashboard is not stored, and neither is the first of its library panels."""
     assert (await api("POST", "/api/library-elements", {"uid": "other", "name": "Lib", "kind": 1, "model": {"type": "text"}}))[0] == 200
     first = {"id": 3, "libraryPanel": {"uid": "first", "name": "First"}}
     elements = {"first": {"name": "First", "kind": 1, "model": {"type": "text"}}, **EXPORTED["__elements"]}
@@ -101,7 +101,7 @@ async def test_a_reached_quota_refuses_the_import(api: Api) -> None:
 
 
 async def test_rights_on_the_folder_decide(api: Api) -> None:
-    """A Viewer imports into a folder that a rule lets them edit, and into no other."""
+    """A Viewer may import a dashboard only into a folder with a rule that allows the Viewer to edit."""
     viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     assert (await api("POST", IMPORT, body(folderUid="f"), auth=viewer))[0] == 403

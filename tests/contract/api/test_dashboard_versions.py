@@ -130,7 +130,7 @@ async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
 
 
 async def test_old_versions_are_converted(api: Api) -> None:
-    """Each read of a version of the dashboard returns it in the requested API version."""
+    """An old version of a dashboard is returned in the requested API version, singly and in the history."""
     await save_versions(api, "d", "one", layout={})
     await save_versions(api, "d", "two")
     for version, member in (("v1beta1", "schemaVersion"), ("v2alpha1", "layout")):

@@ -1,4 +1,4 @@
-"""The proxy to data sources: it forwards requests that read data, with the data source's credentials and the caller's rights."""
+"""The proxy to data sources, which forwards requests that read data. The data source gets its own credentials, not the caller's."""
 
 import asyncio
 import gzip
@@ -336,7 +336,7 @@ async def test_statuses_are_returned(gateway: ProxyGateway, upstream: int, statu
 
 
 async def test_compressed_responses_pass_unchanged(gateway: ProxyGateway) -> None:
-    """A client that accepts gzip receives the compressed bytes, another one plain bytes."""
+    """A client that accepts gzip receives the compressed bytes, and another client the plain bytes."""
 
     def respond(request: web.Request) -> web.StreamResponse:
         """Respond in gzip if the request accepts it."""
@@ -352,7 +352,7 @@ async def test_compressed_responses_pass_unchanged(gateway: ProxyGateway) -> Non
 
 
 async def test_an_announced_size_above_the_limit_is_an_error(gateway: ProxyGateway) -> None:
-    """A response that is too large by its header is refused before a byte of it is sent."""
+    """If the header of a response announces too many bytes, the client gets 413 instead of the response."""
     gateway.source.handler = lambda _: web.Response(body=bytes(LIMIT + 1))
     status, _, body = await gateway.request(f"{PROXY}/prom/api/v1/query")
     assert status == 413

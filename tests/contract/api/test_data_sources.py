@@ -204,7 +204,7 @@ async def test_an_update_of_an_old_version_is_rejected(api: Api) -> None:
 
 
 async def test_one_data_source_is_the_default(api: Api) -> None:
-    """The data source that last became the default is the only default. Clients get its name, or an empty one if there is no default."""
+    """The data source that last became the default is the only default. Without a default, clients get an empty name."""
     first, second = await create_data_source(api, name="A", isDefault=True), await create_data_source(api, name="B", isDefault=True)
     assert [source["isDefault"] for source in (await api("GET", PATH))[1]] == [False, True]
     await api("PUT", f"{PATH}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
@@ -241,7 +241,7 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
 
 
 async def test_a_grant_is_limited_to_its_data_source(api: Api) -> None:
-    """A grant on one data source applies to all of its addresses, and the list has only readable data sources."""
+    """A grant on one data source permits requests by its uid, id and name, and for no other data source. The list omits the others."""
     granted_id, other_id = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
     reader = await create_user_with_grants(
         api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m")
@@ -288,7 +288,7 @@ async def test_grants_by_id_or_name_become_grants_by_uid(api: Api) -> None:
 
 
 async def test_access_is_returned_on_request(api: Api) -> None:
-    """The caller's actions on a data source are returned on request, for a single one and for each in the list."""
+    """The caller's actions on a data source are returned on request, with the data source itself and in the list."""
     await create_data_source(api, name="n", uid="n")
     all_actions = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
     assert (await api("GET", f"{PATH}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_actions

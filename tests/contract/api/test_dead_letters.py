@@ -1,4 +1,4 @@
-"""Dead letters over HTTP: stored from the queue, read, replayed once, discarded and audited, with the rights for it."""
+"""Dead letters over HTTP: how clients with the right read, replay and discard messages that the gateway could not process."""
 
 import asyncio
 import base64
@@ -137,7 +137,7 @@ async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
 async def test_a_replayed_message_that_is_refused_again_is_another_letter(
     api: Api, publish: Submit, wait_for_letters: WaitForLetters
 ) -> None:
-    """A replayed message that is refused again is stored as a further letter, next to the replayed one."""
+    """A replayed message that is refused again is stored as a second letter. The first letter is kept as replayed."""
     await publish(message_id="m-1")
     name = (await wait_for_letters())[0]["metadata"]["name"]
     await api("POST", f"{LETTERS}/{name}/replay")

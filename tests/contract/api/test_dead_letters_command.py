@@ -268,7 +268,7 @@ async def test_a_caller_without_the_right_changes_nothing(
 async def test_a_replay_without_a_broker_is_reported(
     api: Api, create_letters: CreateLetters, broker: MemoryBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A replay without a broker leaves the letter dead. The exit status differs from that of a letter that cannot be replayed."""
+    """A replay without a broker leaves the letter dead, and exits with status 2."""
     [name] = await create_letters(sync_submission("team"))
 
     async def refuse(*_: Any, **__: Any) -> None:

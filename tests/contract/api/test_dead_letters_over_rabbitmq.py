@@ -1,4 +1,4 @@
-"""Dead letters over RabbitMQ: if any step fails, a letter is still stored once and replayed once."""
+"""Dead letters over RabbitMQ, which are stored once and replayed once even if a step fails."""
 
 import asyncio
 from collections.abc import AsyncIterator

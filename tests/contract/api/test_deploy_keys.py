@@ -21,7 +21,7 @@ def key(tmp_path: Path) -> str:
 
 
 def body(url: str = URL, key: str | None = None, **block: Any) -> dict[str, Any]:
-    """Return a repository, with a deploy key if one is given. ``block`` has further members of its block ``git``."""
+    """Return a repository, with a deploy key if ``key`` is given. ``block`` has further members of ``spec.git``."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "Team", "type": "git", "workflows": ["write"], "sync": sync, "git": {"url": url, "branch": "main", **block}}
     repository: dict[str, Any] = {"metadata": {"name": "team"}, "spec": spec}

@@ -152,7 +152,7 @@ def draw_cases(operation: Any) -> list[Case[Any]]:
 
 
 def case_of(operation: Any, case: Case[Any]) -> Case[Any]:
-    """Return the request of ``case`` to another operation."""
+    """Return a request to an operation with the parameters and the body of ``case``, which was drawn for another operation."""
     copied: Case[Any] = operation.Case(
         path_parameters=dict(case.path_parameters),
         headers=case.headers,

@@ -1,4 +1,4 @@
-"""Direct changes of managed objects: requests to the worker, rejections and their reasons."""
+"""Direct changes of objects that a repository manages: the gateway rejects a change, or requests it from the worker."""
 
 import json
 import time
@@ -22,7 +22,7 @@ SPEC = {"title": "CPU", "panels": []}
 
 @pytest.fixture
 async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[FakeJobsWorker]:
-    """Start a fake jobs worker, which makes every change that it is asked for."""
+    """Start a fake jobs worker, which reports each requested change as successful."""
     fake_worker = FakeJobsWorker()
     server = RpcServer(broker, broker.topology.repositories, fake_worker.respond, SIGNER, prefetch=8)
     await server.start()
@@ -198,7 +198,7 @@ async def test_edits_are_refused_without_the_workflow(
 
 
 async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
-    """Return the rights on the dashboard as both APIs report them."""
+    """Return the rights on the dashboard, which both APIs report equally."""
     names = ("canSave", "canEdit", "canDelete", "canAdmin")
     _, resource = await api("GET", f"{DASHBOARDS}/d/dto", auth=auth)
     _, classic = await api("GET", "/api/dashboards/uid/d", auth=auth)

@@ -190,7 +190,7 @@ async def test_discovery_needs_credentials(api: Api) -> None:
 
 
 async def test_tools_find_the_namespace_without_credentials(api: Api) -> None:
-    """The route that reports the namespace needs no credentials, because Grafana's tools read it before they sign in.
+    """The route that reports the namespace needs no credentials, because Grafana's tools request it before they sign in.
 
     ``default`` is not the name of a cloud stack, so these tools use the organization.
     """

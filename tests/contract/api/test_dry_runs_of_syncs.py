@@ -26,7 +26,7 @@ def planned_changes(dry_run: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 async def test_a_sync_makes_the_changes_of_its_dry_run(git_api: Api, git_server: GitServer) -> None:
-    """A sync, the first one or one with every type of change, makes exactly the changes of its dry run."""
+    """A sync with every type of change makes the changes of its dry run. The dry run of the first sync has all objects."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "c.json": dashboard("c", "C")})
     await create_repository(git_api, git_server)

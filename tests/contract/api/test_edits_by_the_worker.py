@@ -78,7 +78,7 @@ async def source_of(team: Team, name: str) -> tuple[str, str]:
 
 
 async def edit_object(team: Team, calls: Calls, name: str, spec: dict[str, Any] | None, **options: Any) -> str:
-    """Edit an object through its file, or delete it without a spec. Return the commit, or an empty text if no commit was made."""
+    """Edit an object through its file, or delete the object if ``spec`` is None. Return the commit, or an empty text without a commit."""
     annotations = (await stored_dashboard(team, name))["metadata"]["annotations"]
     path, checksum = await source_of(team, name)
     dry_run = options.pop("dry_run", False)

@@ -129,7 +129,7 @@ async def test_an_evaluation_ends_with_a_result(evaluation_client: EvaluationCli
 
 
 async def test_an_evaluation_with_errors_has_a_result(evaluation_client: EvaluationClient) -> None:
-    """An evaluation with an error of one refId ends in the state error, and its result contains that error."""
+    """An evaluation whose query ``B`` fails ends in the state error, and the result has the error of ``B``."""
     evaluation_spec = spec()
     evaluation_spec["queries"][0]["rawFrameContent"] = "[{"
     created = await evaluation_client.submit(evaluation_spec, name="broken")
@@ -309,7 +309,7 @@ async def test_an_evaluation_without_a_result_expires(evaluation_client: Evaluat
 
 
 async def test_the_number_of_evaluations_is_limited(start_api: StartApi, unvalidated_panels: None) -> None:
-    """An evaluation above the organization's limit is rejected with the setting's name, also in a dry run, until one is deleted."""
+    """An evaluation above the organization's limit, or its dry run, is rejected with the name of the setting until one is deleted."""
     api = await start_api(evaluations_kept=2)
     body = {"spec": spec()}
     for name in ("a", "b"):

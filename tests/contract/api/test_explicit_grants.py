@@ -25,7 +25,7 @@ async def create_service_account(api: Api) -> tuple[int, str]:
 
 
 async def test_a_user_has_exactly_the_granted_permissions(api: Api) -> None:
-    """Granted permissions apply to the next request and are listed by canonical names. A later request that omits them revokes them."""
+    """Granted permissions apply to the next request and are listed by canonical names. A later request that omits them is a revocation."""
     anna = await api.person("anna", Role.VIEWER)
     user_id = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{user_id}/permissions"

@@ -23,7 +23,7 @@ Export = Callable[..., Awaitable[dict[str, Any]]]
 
 @pytest.fixture
 async def export(git_api: Api, git_server: GitServer) -> Export:
-    """Return a function that runs an export into the repository ``team``, which it creates, and returns the job's status."""
+    """Return a function that creates the repository ``team``, runs an export into it, and returns the status of the job."""
     git_server.create_repository("team.git").commit({"README.md": "x"}, message="first")
 
     async def export(*, target: str = "instance", **options: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def read_json(server: GitServer, path: str, ref: str = "main") -> dict[str, Any]
 
 
 def count_commits(server: GitServer, ref: str = "main") -> int:
-    """Return the number of commits after the first one."""
+    """Return the number of commits of a branch after its first commit."""
     return int(git(server.root / "team.git", "rev-list", "--count", ref)) - 1
 
 
@@ -302,7 +302,7 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, ex
 
 
 async def test_editors_export_readable_folders_to_other_branches(git_api: Api, git_server: GitServer) -> None:
-    """An Editor who may not read all folders may export only a readable folder, and only to another branch."""
+    """An Editor who may not read all folders may export only a readable folder, and not to the synced branch."""
     git_server.create_repository("team.git").commit({"README.md": "x"})
     await create_repository(git_api, git_server)
     await create_folder(git_api, "open", "Open")

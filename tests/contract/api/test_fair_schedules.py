@@ -152,7 +152,7 @@ async def test_a_rate_limited_host_does_not_delay_other_hosts(
 
 
 async def test_rate_limits_count_per_organization(api: Api, run_round: RunRound, hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rate limit of one organization's token does not delay other organizations on the same host."""
+    """A rate limit in one organization does not delay repositories of other organizations on the same host."""
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
     await create_due_repository(api, "spent", "busy.example.org", since=500)
     hosts.rate_limits["/spent"] = 90

@@ -180,7 +180,7 @@ async def test_content_is_converted_to_the_file_extension(team: Team, calls: Cal
 
 
 async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
-    """Moved files keep their content or receive new content, and their objects move along."""
+    """Moved files keep their content or receive new content, and their objects move to the folders of the new directories."""
     before = team.read("deep/b.json")
     uid = (await team.api("GET", f"{DASHBOARDS}/b"))[1]["metadata"]["uid"]
     moved = await calls.plan_and_change("move", "other/b2.json", original_path="deep/b.json")
@@ -332,7 +332,7 @@ async def test_a_commit_has_author_and_message(
 async def test_a_stored_change_is_not_synced_again(
     git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
 ) -> None:
-    """After a change the repository counts as synced at its commit, unless a commit before it was not synced."""
+    """After a change, a sync has nothing to do, unless another commit before the change was not synced."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
@@ -422,7 +422,7 @@ async def test_while_syncs_are_disabled_only_the_file_is_written(
 async def test_a_committed_change_is_stored_by_the_next_sync(
     git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path, broken_store: Callable[[], None]
 ) -> None:
-    """A change that was committed and could not be stored succeeds with an error text, and the next sync stores it."""
+    """A change that is committed but cannot be stored succeeds with an error text, and the next sync stores the change."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     planned = await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []})
@@ -464,7 +464,7 @@ async def test_a_later_commit_is_not_overwritten(
         """Let the next change be followed by a push and an action between its commit and its write."""
 
         async def commit_and_push(*arguments: Any, **options: Any) -> Any:
-            """Commit the change, push another commit, and act."""
+            """Commit the change, push another commit, and run the action."""
             monkeypatch.undo()
             created = await commit(*arguments, **options)
             git(work_tree.folder, "pull", "--quiet", "origin", "main")

@@ -1,4 +1,4 @@
-"""Files and their objects are changed through every API, with a real git server: the commit, the file and the object agree."""
+"""Changes of files and of their objects through every API, with a real git server, on which each change is a commit."""
 
 import asyncio
 import json
@@ -129,7 +129,7 @@ async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_serv
 async def test_a_file_needs_read_access_to_directory_and_object(
     git_api: Api, git_server: GitServer, start_repository: StartRepository
 ) -> None:
-    """A file can be read only by users who may read both its directory's folder and the object that it names."""
+    """A file can be read only by users who may read both the folder of its directory and the object that the file names."""
     work_tree = await start_repository("write", files={"a.json": dashboard("a", "A"), "closed/b.json": dashboard("b", "B")})
     work_tree.commit({"closed/a.json": dashboard("a", "Secret")})
     viewer = await git_api.person("vic", Role.VIEWER)
@@ -207,7 +207,7 @@ async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServe
 
 
 async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, start_repository: StartRepository) -> None:
-    """A text file in a directory that the caller may not read cannot be read either. At another ref, it needs access to the repository."""
+    """Reading a text file needs read access to its directory. An unknown directory of another branch needs repository access."""
     files = {f"{directory_name}/b.json": dashboard(directory_name, "B") for directory_name in ("open", "closed")}
     work_tree = await start_repository(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
     work_tree.commit({"new/README.md": "unknown"}, branch="side")
