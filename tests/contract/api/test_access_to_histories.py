@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.contract.api.conftest import Api
+from tests.contract.api.test_folder_permissions import VIEW
 from tests.contract.api.watching import DASHBOARDS, FOLDERS, create, current_version, dashboard, watching
 
 from dashwright.common.identity import Role
@@ -79,7 +80,7 @@ async def move_out(api: Api) -> None:
 async def show_folder_without_dashboard(api: Api) -> None:
     """Delete a hidden dashboard in the folder, then make the folder visible."""
     assert (await api("DELETE", f"{DASHBOARDS}/inside"))[0] == 200
-    assert (await api("POST", "/api/folders/closed/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
+    assert (await api("POST", "/api/folders/closed/permissions", {"items": [{"role": "Viewer", "permission": VIEW}]}))[0] == 200
 
 
 CHANGES = [

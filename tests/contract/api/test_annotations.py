@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, case_id
 from tests.contract.api.test_classic_api import folder, save_dashboard
+from tests.contract.api.test_folder_permissions import EDIT, VIEW
 
 from dashwright.common.identity import Role
 
@@ -369,7 +370,7 @@ async def test_permissions_are_those_of_the_dashboard(
     The dashboard ``top`` is at the root, and ``low`` in a folder with a rule that allows Viewers to edit.
     """
     await folder(api, "f1", "F")
-    rules = {"items": [{"role": "Viewer", "permission": 2}]}
+    rules = {"items": [{"role": "Viewer", "permission": EDIT}]}
     assert (await api("POST", "/api/folders/f1/permissions", rules))[0] == 200
     await save_dashboard(api, "top", "Top")
     await save_dashboard(api, "low", "Low", folder="f1")
@@ -409,7 +410,7 @@ async def test_a_rule_on_a_dashboard_allows_reading_its_annotations(api: Api) ->
     await create_annotation(api, "of the organization")
     await create_annotation(api, "of the dashboard", dashboardUID="abc")
     assert (await api("GET", PATH, auth=auth))[0] == 403
-    rules = {"items": [{"userId": guest, "permission": 1}]}
+    rules = {"items": [{"userId": guest, "permission": VIEW}]}
     assert (await api("POST", "/api/dashboards/uid/abc/permissions", rules))[0] == 200
     assert await list_texts(api, auth=auth) == ["of the dashboard"]
     dto = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards/abc/dto"

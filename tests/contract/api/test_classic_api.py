@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, case_id
+from tests.contract.api.test_folder_permissions import EDIT, VIEW
 
 from dashwright.common.identity import Role
 
@@ -156,7 +157,7 @@ async def test_access_rules_apply_to_dashboards(api: Api) -> None:
     await folder(api, "f1", "F")
     await save_dashboard(api, "abc", "A", folder="f1")
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
-    assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": VIEW}]}))[0] == 200
     assert (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[0] == 403
     meta = (await api("GET", "/api/dashboards/uid/abc", auth=editor))[1]["meta"]
     assert meta["canSave"] is False
@@ -170,7 +171,7 @@ async def test_access_rules_apply_to_dashboards(api: Api) -> None:
     for requested in (body, move_to_root, new_dashboard):
         assert (await api("POST", "/api/dashboards/db", requested, auth=editor))[0] == 403
     assert (await api("DELETE", "/api/dashboards/uid/abc", auth=editor))[0] == 403
-    assert (await api("POST", "/api/dashboards/uid/abc/permissions", {"items": [{"role": "Viewer", "permission": 2}]}))[0] == 200
+    assert (await api("POST", "/api/dashboards/uid/abc/permissions", {"items": [{"role": "Viewer", "permission": EDIT}]}))[0] == 200
     meta = (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[1]["meta"]
     assert meta["canSave"] is True
     assert meta["hasAcl"] is True

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.test_classic_api import folder, save_dashboard
+from tests.contract.api.test_folder_permissions import EDIT, VIEW
 
 from dashwright.common.identity import Role
 
@@ -177,9 +178,9 @@ async def test_access_rules_limit_the_search(api: Api) -> None:
     for uid, folder_uid in (("d1", "f1"), ("d2", "f2"), ("d3", "f1"), ("d4", "")):
         await save_dashboard(api, uid, uid, folder=folder_uid, tags=[f"of {uid}"])
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
-    only_editors = {"items": [{"role": "Editor", "permission": 2}]}
+    only_editors = {"items": [{"role": "Editor", "permission": EDIT}]}
     assert (await api("POST", "/api/folders/f1/permissions", only_editors))[0] == 200
-    assert (await api("POST", "/api/dashboards/uid/d3/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
+    assert (await api("POST", "/api/dashboards/uid/d3/permissions", {"items": [{"role": "Viewer", "permission": VIEW}]}))[0] == 200
 
     async def search_folders(query: str, auth: str) -> dict[str, str | None]:
         """Return the folders of the hits, by uid. The root, and a folder that the caller may not read, is None."""

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import Api, case_id
-from tests.contract.api.test_folder_permissions import allow, folder, number_of
+from tests.contract.api.test_folder_permissions import EDIT, allow, folder, number_of
 
 from dashwright.common.identity import Role
 
@@ -105,7 +105,7 @@ async def test_rights_on_the_folder_decide(api: Api) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     assert (await api("POST", IMPORT, body(folderUid="f"), auth=viewer))[0] == 403
-    await allow(api, "folders/f", {"userId": await number_of(api, "vic"), "permission": 2})
+    await allow(api, "folders/f", {"userId": await number_of(api, "vic"), "permission": EDIT})
     assert (await api("POST", IMPORT, body(), auth=viewer))[0] == 403
     assert await count_objects(api) == (0, 0)
     assert (await api("POST", IMPORT, body(folderUid="f"), auth=viewer))[0] == 200

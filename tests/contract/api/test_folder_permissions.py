@@ -11,6 +11,8 @@ from dashwright.common.identity import Role
 
 DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+#: The permissions View, Edit and Admin of access rules, as Grafana numbers them.
+VIEW, EDIT, ADMINISTER = 1, 2, 4
 
 
 async def folder(api: Api, uid: str, parent: str = "") -> None:
@@ -29,7 +31,7 @@ async def dashboard(api: Api, uid: str, folder: str = "") -> int:
 
 
 async def allow(api: Api, object_path: str, *items: dict[str, Any], auth: str = ADMIN) -> None:
-    """Replace the access rules of an object. ``permission`` is 1 (View), 2 (Edit) or 4 (Admin)."""
+    """Replace the access rules of an object. Their ``permission`` is VIEW, EDIT or ADMINISTER."""
     status, response = await api("POST", f"/api/{object_path}/permissions", {"items": list(items)}, auth=auth)
     assert status == 200, response
 
@@ -81,10 +83,10 @@ async def test_a_posted_list_is_returned(api: Api) -> None:
     await folder(api, "f")
     dashboard_id = await dashboard(api, "d", "f")
     items = [
-        {"role": "Viewer", "permission": 1},
-        {"role": "Editor", "permission": 2},
-        {"teamId": team, "permission": 1},
-        {"userId": 1, "permission": 4},
+        {"role": "Viewer", "permission": VIEW},
+        {"role": "Editor", "permission": EDIT},
+        {"teamId": team, "permission": VIEW},
+        {"userId": 1, "permission": ADMINISTER},
     ]
     for object_path, message in (
         ("folders/f", "Folder permissions updated"),
@@ -109,12 +111,12 @@ async def test_a_posted_list_is_returned(api: Api) -> None:
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ({"permission": 1}, "give one of userId"),
-        ({"role": "Viewer", "userId": 1, "permission": 1}, "give one of userId"),
+        ({"permission": VIEW}, "give one of userId"),
+        ({"role": "Viewer", "userId": 1, "permission": VIEW}, "give one of userId"),
         ({"role": "Viewer", "permission": 3}, "permission 3 is unknown"),
-        ({"role": "None", "permission": 1}, "role 'None'"),
-        ({"userId": 4711, "permission": 1}, "user not found"),
-        ({"teamId": 4711, "permission": 1}, "team not found"),
+        ({"role": "None", "permission": VIEW}, "role 'None'"),
+        ({"userId": 4711, "permission": VIEW}, "user not found"),
+        ({"teamId": 4711, "permission": VIEW}, "team not found"),
         ({"role": 5}, "bad request data"),
     ],
 )
@@ -124,10 +126,10 @@ async def test_invalid_rules_are_rejected(api: Api, item: dict[str, Any], messag
     status, response = await api("POST", "/api/folders/f/permissions", {"items": [item]})
     assert status == 400, response
     assert message in response["message"], response
-    twice = {"items": [{"role": "Viewer", "permission": 1}, {"role": "Viewer", "permission": 2}]}
+    twice = {"items": [{"role": "Viewer", "permission": VIEW}, {"role": "Viewer", "permission": EDIT}]}
     assert (await api("POST", "/api/folders/f/permissions", twice))[0] == 400
     await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
-    body = {"items": [{"userId": await number_of(api, "other"), "permission": 1}]}
+    body = {"items": [{"userId": await number_of(api, "other"), "permission": VIEW}]}
     assert await api("POST", "/api/folders/f/permissions", body) == (400, {"message": "user not found"})
     assert await api.sql("select count(*) from access_list") == 0
 
@@ -156,11 +158,11 @@ async def test_rules_at_the_root_replace_and_rules_below_add(api: Api) -> None:
     for auth in (viewer, editor):
         assert [await can_read(api, auth, name) for name in ("d", "e", "top")] == [False, False, True]
         assert [await can_read(api, auth, name, kind="folders") for name in ("f", "g")] == [False, False]
-    await allow(api, "folders/g", {"role": "Viewer", "permission": 1})
+    await allow(api, "folders/g", {"role": "Viewer", "permission": VIEW})
     for auth in (viewer, editor):
         assert [await can_read(api, auth, name) for name in ("d", "e", "top")] == [False, True, True]
         assert [await can_read(api, auth, name, kind="folders") for name in ("f", "g")] == [False, True]
-    await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "vic"), "permission": 1})
+    await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "vic"), "permission": VIEW})
     assert [await can_read(api, viewer, "d"), await can_read(api, editor, "d")] == [True, False]
     await allow(api, "dashboards/uid/top")
     assert [await can_read(api, viewer, "top"), await can_read(api, ADMIN, "top")] == [False, True]
@@ -172,14 +174,14 @@ async def test_setting_rules_needs_level_admin(api: Api) -> None:
     await folder(api, "f")
     await folder(api, "g", "f")
     await folder(api, "h")
-    item = {"userId": await number_of(api, "vic"), "permission": 4}
+    item = {"userId": await number_of(api, "vic"), "permission": ADMINISTER}
     refused = (await api("GET", "/api/folders/f/permissions", auth=viewer))[1]
     assert refused["message"].endswith("folders.permissions:read")
     await allow(api, "folders/f", item)
     for uid, status in (("f", 200), ("g", 200), ("h", 403)):
         assert (await api("GET", f"/api/folders/{uid}/permissions", auth=viewer))[0] == status
         assert (await api("POST", f"/api/folders/{uid}/permissions", {"items": [item]}, auth=viewer))[0] == status
-    for level in (1, 2):
+    for level in (VIEW, EDIT):
         await allow(api, "folders/f", {**item, "permission": level})
         assert (await api("GET", "/api/folders/f/permissions", auth=viewer))[0] == 403
     eve = await api.person("eve", Role.VIEWER, ("folders.permissions:read", "folders:uid:h"))
@@ -201,7 +203,10 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
     team, user_id = await team_of(api, "Team", "vic"), await number_of(api, "vic")
     object_path = f"/api/access-control/{kind}/x"
     # A body without the member ``permission`` removes the rule.
-    assert await api("POST", f"{object_path}/users/{user_id}", {"items": [{"permission": 1}]}) == (200, {"message": "Permission removed"})
+    assert await api("POST", f"{object_path}/users/{user_id}", {"items": [{"permission": VIEW}]}) == (
+        200,
+        {"message": "Permission removed"},
+    )
     assert await api.sql("select count(*) from access_list") == 0
     assert await api("POST", f"{object_path}/users/{user_id}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
     expected_rules = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (user_id, None, None, "Edit")}
@@ -239,9 +244,9 @@ async def test_only_real_changes_of_rules_are_recorded(api: Api) -> None:
     )
     count_events = "select count(*) from audit_event where action = 'folder.permissions.update' and object = 'folder:f'"
     for body, count in (
-        ({"role": "Viewer", "permission": 1}, 1),
-        ({"role": "Viewer", "permission": 1}, 1),
-        ({"role": "Viewer", "permission": 2}, 2),
+        ({"role": "Viewer", "permission": VIEW}, 1),
+        ({"role": "Viewer", "permission": VIEW}, 1),
+        ({"role": "Viewer", "permission": EDIT}, 2),
     ):
         await allow(api, "folders/f", body)
         assert await api.sql(count_changes) == count
@@ -259,7 +264,7 @@ async def test_lists_contain_readable_objects(api: Api) -> None:
     await dashboard(api, "top")
     assert (await api("GET", DASHBOARDS, auth=unprivileged))[0] == 403
     assert await api("GET", "/api/search", auth=unprivileged) == (200, [])
-    await allow(api, "folders/f", {"userId": await number_of(api, "none"), "permission": 1})
+    await allow(api, "folders/f", {"userId": await number_of(api, "none"), "permission": VIEW})
 
     async def list_names(auth: str, path: str = DASHBOARDS) -> list[str]:
         """Return the names of the objects in a list."""
@@ -301,12 +306,12 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
                     return at_first
 
     assert not await can_read_at_both()
-    await allow(first, "folders/g", {"userId": user_id, "permission": 1})
+    await allow(first, "folders/g", {"userId": user_id, "permission": VIEW})
     assert await can_read_at_both()
     await allow(second, "folders/g")
     assert not await can_read_at_both()
     team = await team_of(first, "Team", "vic")
-    await allow(first, "folders/g", {"teamId": team, "permission": 1})
+    await allow(first, "folders/g", {"teamId": team, "permission": VIEW})
     assert await can_read_at_both()
     assert (await second("DELETE", f"/api/teams/{team}/members/{user_id}"))[0] == 200
     assert not await can_read_at_both()
@@ -314,7 +319,7 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
     assert await can_read_at_both()
     assert (await second("DELETE", f"/api/teams/{team}"))[0] == 200
     assert not await can_read_at_both()
-    await allow(first, "folders/f", {"userId": user_id, "permission": 1})
+    await allow(first, "folders/f", {"userId": user_id, "permission": VIEW})
     assert (await second("POST", "/api/folders/g/move", {"parentUid": "f"}))[0] == 200
     assert await can_read_at_both()
     assert (await first("POST", "/api/folders/g/move", {"parentUid": "closed"}))[0] == 200
@@ -327,13 +332,13 @@ async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> No
     user_id = await number_of(api, "vic")
     await folder(api, "f")
     await dashboard(api, "d", "f")
-    await allow(api, "folders/f", {"userId": user_id, "permission": 1})
+    await allow(api, "folders/f", {"userId": user_id, "permission": VIEW})
     assert await can_read(api, member_without_role, "d")
     assert (await api("DELETE", f"/api/org/users/{user_id}"))[0] == 200
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "vic", "role": "None"}))[0] == 200
     assert not await can_read(api, member_without_role, "d")
-    await allow(api, "folders/f", {"userId": user_id, "permission": 1})
-    await allow(api, "dashboards/uid/d", {"userId": user_id, "permission": 1})
+    await allow(api, "folders/f", {"userId": user_id, "permission": VIEW})
+    await allow(api, "dashboards/uid/d", {"userId": user_id, "permission": VIEW})
     assert (await api("DELETE", "/api/folders/f"))[0] == 200
     await folder(api, "f")
     await dashboard(api, "d", "f")
@@ -345,7 +350,7 @@ async def test_only_readable_dashboards_can_be_starred(api: Api) -> None:
     """Any permission to read a dashboard suffices to star it."""
     viewer, member_without_role = await api.person("vic", Role.VIEWER), await api.person("none", Role.NONE)
     await dashboard(api, "d")
-    await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "none"), "permission": 1})
+    await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "none"), "permission": VIEW})
     path = "/api/user/stars/dashboard/uid/d"
     assert await api("POST", path, auth=viewer) == (404, {"message": "Dashboard not found"})
     assert await api("POST", path, auth=member_without_role) == (200, {"message": "Dashboard starred!"})
@@ -380,7 +385,7 @@ async def test_a_watch_ends_when_visibility_changes(api: Api) -> None:
         await dashboard(api, "top")
         assert await watch.next_type_and_name() == ("ADDED", "top")
         assert (await api("POST", "/api/folders/closed/move", {"parentUid": "f"}))[0] == 200
-        await allow(api, "folders/f", {"role": "Viewer", "permission": 1})
+        await allow(api, "folders/f", {"role": "Viewer", "permission": VIEW})
         assert (await watch.event())["object"]["code"] == 410
 
 
@@ -405,7 +410,7 @@ async def test_tokens_of_accounts_with_rules_need_an_admin(api: Api) -> None:
     await folder(api, "f")
     path = f"/api/serviceaccounts/{robot}/tokens"
     assert (await api("POST", path, {"name": "before"}, auth=keeper))[0] == 200
-    await allow(api, "folders/f", {"userId": robot, "permission": 1})
+    await allow(api, "folders/f", {"userId": robot, "permission": VIEW})
     status, response = await api("POST", path, {"name": "after"}, auth=keeper)
     assert status == 403
     assert response["message"].endswith("folders.permissions:write")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, StartApi
-from tests.contract.api.test_folder_permissions import DASHBOARDS, FOLDERS, allow, dashboard, folder, number_of
+from tests.contract.api.test_folder_permissions import ADMINISTER, DASHBOARDS, EDIT, FOLDERS, VIEW, allow, dashboard, folder, number_of
 
 from dashwright.common.identity import Role
 
@@ -145,12 +145,12 @@ async def test_parents_and_counts_of_a_folder(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    # The level is that of the caller's rule on the parent folder: View (1), Edit (2), Admin (4) or no rule.
+    # The level is that of the caller's rule on the parent folder, or None without a rule.
     ("role", "level", "can_save", "can_admin", "can_delete"),
     [
-        (Role.VIEWER, 1, False, False, False),
-        (Role.VIEWER, 2, True, False, True),
-        (Role.VIEWER, 4, True, True, True),
+        (Role.VIEWER, VIEW, False, False, False),
+        (Role.VIEWER, EDIT, True, False, True),
+        (Role.VIEWER, ADMINISTER, True, True, True),
         (Role.EDITOR, None, True, False, True),
         (Role.ADMIN, None, True, True, True),
     ],
@@ -183,7 +183,7 @@ async def test_access_to_an_unreadable_folder_is_forbidden(api: Api) -> None:
     """Access to a folder that the caller may not read is 403, and the response reports no rights on it."""
     viewer = await api.person("vic", Role.VIEWER)
     await create_chain(api, "secret")
-    await allow(api, "folders/secret", {"userId": 1, "permission": 4})
+    await allow(api, "folders/secret", {"userId": 1, "permission": ADMINISTER})
     assert (await api("GET", f"{FOLDERS}/secret/access", auth=viewer))[0] == 403
 
 
@@ -191,8 +191,8 @@ async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
     """Unreadable folders appear neither as parents nor as sources of permissions."""
     viewer = await api.person("vic", Role.VIEWER)
     await create_chain(api, "secret", "b", "c")
-    await allow(api, "folders/secret", {"userId": 1, "permission": 4})
-    await allow(api, "folders/b", {"userId": await number_of(api, "vic"), "permission": 4})
+    await allow(api, "folders/secret", {"userId": 1, "permission": ADMINISTER})
+    await allow(api, "folders/b", {"userId": await number_of(api, "vic"), "permission": ADMINISTER})
     assert (await api("GET", f"{FOLDERS}/c/parents", auth=viewer))[1]["items"] == [
         {"name": "b", "title": "Folder b"},
         {"name": "c", "title": "Folder c", "parent": "b"},
@@ -251,7 +251,7 @@ async def test_writing_needs_level_edit(api: Api) -> None:
     await dashboard(api, "d", "inner")
     await dashboard(api, "e", "other")
     assert (await api("POST", FOLDERS, stored("new", "mine"), auth=viewer))[0] == 403
-    await allow(api, "folders/mine", {"userId": await number_of(api, "vic"), "permission": 2}, {"role": "Viewer", "permission": 1})
+    await allow(api, "folders/mine", {"userId": await number_of(api, "vic"), "permission": EDIT}, {"role": "Viewer", "permission": VIEW})
     for path, body, status in (
         (FOLDERS, stored("new", "mine"), 201),
         (FOLDERS, stored("new2", "other"), 403),

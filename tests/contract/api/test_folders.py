@@ -2,7 +2,7 @@
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_folder_permissions import allow, dashboard, folder, number_of
+from tests.contract.api.test_folder_permissions import ADMINISTER, EDIT, VIEW, allow, dashboard, folder, number_of
 
 from dashwright.common.identity import Role
 
@@ -85,7 +85,7 @@ async def test_a_folder_is_moved(api: Api) -> None:
     """A moved folder keeps its uid, title and access rules, and the move is audited as such."""
     await folder(api, "f")
     await folder(api, "container")
-    await allow(api, "folders/f", {"role": "Viewer", "permission": 1})
+    await allow(api, "folders/f", {"role": "Viewer", "permission": VIEW})
     status, response = await api("POST", "/api/folders/f/move", {"parentUid": "container"})
     assert status == 200
     assert response["uid"] == "f"
@@ -103,8 +103,8 @@ async def test_a_folder_shows_the_permissions_of_the_caller(api: Api) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     viewer_id = await number_of(api, "vic")
     await folder(api, "f")
-    # The level of the rule (View, Edit or Admin), and whether it permits saving, deleting and setting rules.
-    expected = [(1, False, False, False), (2, True, True, False), (4, True, True, True)]
+    # The level of the rule, and whether it permits saving, deleting and setting rules.
+    expected = [(VIEW, False, False, False), (EDIT, True, True, False), (ADMINISTER, True, True, True)]
     for level, can_save, can_delete, can_admin in expected:
         await allow(api, "folders/f", {"userId": viewer_id, "permission": level})
         status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=viewer)
@@ -129,7 +129,7 @@ async def test_readable_or_writable_folders_are_listed(api: Api) -> None:
     await folder(api, "inner", "b")
     await dashboard(api, "d")
     await allow(api, "folders/closed")
-    await allow(api, "folders/a", {"role": "Viewer", "permission": 1})
+    await allow(api, "folders/a", {"role": "Viewer", "permission": VIEW})
 
     async def list_folders(query: str) -> list[str]:
         """Return the uids of the folders that a query lists for the Editor."""
@@ -182,7 +182,7 @@ async def test_a_dashboard_contains_no_folders(api: Api) -> None:
     """A request for the folders in a dashboard gets an empty list if the dashboard is readable, and 404 if it is not."""
     viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "secret")
-    await allow(api, "folders/secret", {"userId": 1, "permission": 4})
+    await allow(api, "folders/secret", {"userId": 1, "permission": ADMINISTER})
     await dashboard(api, "d")
     await dashboard(api, "hidden", "secret")
     for parent, expected in (("d", (200, [])), ("hidden", (404, {"message": "folder not found"}))):
