@@ -1,4 +1,4 @@
-"""Old versions of objects: callers who are restricted by access rules cannot read them, as deleting an object deletes its rules."""
+"""Old versions of objects, which callers who are limited by access rules cannot read: the rules of deleted objects are unknown."""
 
 import base64
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Administration by server admins: creating, disabling and deleting users, passwords, permissions, and settings."""
+"""Administration of users by server admins, who never lose the last server admin, and the settings and statistics of the server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

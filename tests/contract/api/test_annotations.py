@@ -1,4 +1,4 @@
-"""Annotations of dashboards, with the dashboard's permissions, and of the organization."""
+"""Annotations, which belong to a dashboard and need the permissions for it, or belong to the organization."""
 
 from typing import Any
 

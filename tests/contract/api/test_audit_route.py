@@ -1,4 +1,4 @@
-"""The audit log as Admins read it."""
+"""The route of the audit log, which Admins read in pages and with filters."""
 
 import pytest
 

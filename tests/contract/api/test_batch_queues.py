@@ -1,4 +1,4 @@
-"""Notifications of batches over RabbitMQ: to the queue in the spec, which may be missing for a time, and to the exchange of events."""
+"""Notifications of batches over RabbitMQ, which the queue in the spec and the exchange of events receive."""
 
 import asyncio
 import json

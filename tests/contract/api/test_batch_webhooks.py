@@ -1,4 +1,4 @@
-"""Notifications of batches to webhooks: one for each end of a batch, signed, repeated until accepted, and only to permitted addresses."""
+"""Notifications of batches to webhooks. Each end of a batch is one signed event, which is sent until the receiver accepts it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Versions of dashboards in the classic API: reading and restoring them."""
+"""Versions of dashboards in the classic API, which clients read and restore."""
 
 from typing import Any
 

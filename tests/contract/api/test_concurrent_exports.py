@@ -1,4 +1,4 @@
-"""Exports that are cancelled or overtaken by other writes, and round trips of exported objects."""
+"""Exports that are cancelled, or run while objects are saved, and syncs that find the exported objects unchanged."""
 
 import asyncio
 import json

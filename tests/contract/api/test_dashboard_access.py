@@ -1,4 +1,4 @@
-"""Responses with the caller's permissions on a dashboard."""
+"""The subresource ``dto`` of dashboards, which has the dashboard and the caller's permissions on it."""
 
 import pytest
 from tests.contract.api.conftest import Api, legacy_text

@@ -1,4 +1,4 @@
-"""Dashboards in their versions, and the specs that each version accepts."""
+"""Dashboards are read and written in every version, which converts them, and each version checks the specs that it accepts."""
 
 import asyncio
 from typing import Any

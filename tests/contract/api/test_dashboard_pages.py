@@ -1,4 +1,4 @@
-"""Pages of dashboards and of single panels: content that needs no scripts, permissions, escaping, and what browsers may load."""
+"""Pages of dashboards and of single panels, which need no scripts, escape the text of users, and follow the caller's permissions."""
 
 import base64
 import hashlib

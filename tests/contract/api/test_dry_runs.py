@@ -1,4 +1,4 @@
-"""Dry runs: everything is checked, the response shows the result, and nothing is stored or sent."""
+"""Dry runs, which check a request like the request itself, return the result, and store nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A dry run of a sync returns the changes that the sync would make, and makes none."""
+"""Dry runs of syncs, which return the changes that the sync would make, and change nothing."""
 
 from typing import Any
 

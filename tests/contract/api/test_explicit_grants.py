@@ -1,4 +1,4 @@
-"""Explicit grants over HTTP: created, listed and revoked, within the permissions of the caller."""
+"""Explicit grants over HTTP, which callers create and revoke within their own permissions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Exports to a real git server: the files in the branch, and the result of the next sync."""
+"""Exports to a real git server: which files a branch has then, and what the next sync changes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Changes of files by path: each is planned first, then committed and stored."""
+"""Changes of files by path: the worker plans a change at the first request, and commits and stores it at the second."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The worker lists and reads the files of a repository and returns the effect that a sync would have."""
+"""Reads of the files of a repository by the worker, which returns the effect that a sync of the file would have."""
 
 import json
 from collections.abc import AsyncIterator

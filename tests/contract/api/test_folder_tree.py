@@ -1,4 +1,4 @@
-"""Nested folders in both APIs: valid parents, contents, and deletes."""
+"""Nested folders in both APIs: which parents a folder may have, what it contains, and what its delete removes."""
 
 import asyncio
 import json

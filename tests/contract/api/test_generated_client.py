@@ -1,4 +1,4 @@
-"""The OpenAPI description in use, against a real gateway and worker: its examples, and a client generated from it."""
+"""The OpenAPI description in use: its examples and a client generated from it succeed at a real gateway and worker."""
 
 import asyncio
 import importlib

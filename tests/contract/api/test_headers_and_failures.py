@@ -1,4 +1,4 @@
-"""Security headers of every response, access to metrics, and recorded failed logins."""
+"""Protections of the whole API: security headers, the token of the metrics, and the audit of failed logins."""
 
 from .conftest import Api, StartApi, basic
 
