@@ -1,4 +1,4 @@
-"""Authorization of every route of the real table, for every kind of caller. A route that has several versions is requested in the preferred version."""
+"""Authorization of every route, for every kind of caller. A route with several versions is requested in the preferred version."""
 
 import asyncio
 import base64
