@@ -1,4 +1,4 @@
-"""Library panels in repositories: files of a sync, edits that change the file, and exports without dangling references."""
+"""Library panels in repositories: a sync reads them from files, an edit changes the file, and an export writes them with the dashboards."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -12,9 +12,21 @@ from tests.servers.git import GitServer, WorkTree, git
 
 PANELS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
 PANEL = {"id": 3, "type": "stat", "title": "CPU", "options": {"unit": "%"}, "fieldConfig": {}, "description": "Load of all hosts"}
-#: The file of the panel ``cpu``, and a dashboard that shows this panel.
+#: The file of the panel ``cpu``.
 FILE = {"apiVersion": "dashboard.grafana.app/v0alpha1", "kind": "LibraryPanel", "metadata": {"name": "cpu"}, "spec": PANEL}
+#: A dashboard that shows the panel ``cpu``.
 DASHBOARD = {"uid": "load", "title": "Load", "panels": [{"id": 1, "libraryPanel": {"uid": "cpu", "name": "CPU"}}]}
+
+#: The file of the panel ``ram``.
+YAML_FILE = """\
+apiVersion: dashboard.grafana.app/v1beta1
+kind: LibraryPanel
+metadata:
+  name: ram
+spec:
+  title: RAM
+  type: table
+"""
 
 __all__ = ["export"]  # the fixture
 
@@ -28,8 +40,11 @@ def work_tree(git_server: GitServer) -> WorkTree:
 @pytest.fixture
 async def sync_of_panels(git_api: Api, git_server: GitServer, work_tree: WorkTree) -> dict[str, Any]:
     """Sync a library panel in JSON and one in YAML, with a dashboard that shows the first, and return the job's status."""
-    yaml = "apiVersion: dashboard.grafana.app/v1beta1\nkind: LibraryPanel\nmetadata:\n  name: ram\nspec:\n  title: RAM\n  type: table\n"
-    files: dict[str, str | bytes | None] = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(DASHBOARD)}
+    files: dict[str, str | bytes | None] = {
+        "web/cpu.json": json.dumps(FILE),
+        "web/ram.yaml": YAML_FILE,
+        "load.json": json.dumps(DASHBOARD),
+    }
     work_tree.commit(files, message="first")
     await create_repository(git_api, git_server)
     return await run_sync(git_api)
@@ -37,12 +52,11 @@ async def sync_of_panels(git_api: Api, git_server: GitServer, work_tree: WorkTre
 
 async def test_library_panels_are_synced(git_api: Api, sync_of_panels: dict[str, Any]) -> None:
     """A library panel is stored in the folder of its directory and counted as its own kind; a dashboard shows it."""
-    assert (sync_of_panels["state"], counts(sync_of_panels), counts(sync_of_panels, "librarypanels")) == (
-        "success",
-        {"create": 1},
-        {"create": 2},
-    ), sync_of_panels
+    assert sync_of_panels["state"] == "success", sync_of_panels
+    assert counts(sync_of_panels) == {"create": 1}  # the dashboard
+    assert counts(sync_of_panels, "librarypanels") == {"create": 2}
     _, body = await git_api("GET", f"{PANELS}/cpu")
+    # The spec of a library panel has no id.
     assert body["spec"] == {key: value for key, value in PANEL.items() if key != "id"}
     assert body["metadata"]["annotations"]["grafana.app/sourcePath"] == "web/cpu.json"
     assert (await git_api("GET", "/api/library-elements/cpu"))[1]["result"]["meta"]["connectedDashboards"] == 1
@@ -51,7 +65,7 @@ async def test_library_panels_are_synced(git_api: Api, sync_of_panels: dict[str,
 
 
 async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, sync_of_panels: dict[str, Any]) -> None:
-    """An edited library panel is a commit; the file keeps its form, kind and version."""
+    """An edit of a library panel changes its file, which remains JSON or YAML and keeps its kind and version."""
     headers = {"Content-Type": "application/merge-patch+json"}
     status, body = await git_api("PATCH", f"{PANELS}/cpu", {"spec": {"title": "Processor"}}, headers=headers)
     assert status == 200, body
@@ -76,7 +90,7 @@ async def test_a_removed_file_deletes_the_library_panel(git_api: Api, work_tree:
 async def test_an_export_contains_the_library_panels(
     git_api: Api, git_server: GitServer, export: Callable[..., Awaitable[dict[str, Any]]]
 ) -> None:
-    """Every library panel is exported with its name, to which the dashboards refer; a sync of the files restores it."""
+    """Every library panel is exported with its name, to which the dashboards refer. A second export leaves its file unchanged."""
     await create_folder(git_api, "web", "Web")
     body = {"metadata": {"name": "cpu", "annotations": {"grafana.app/folder": "web"}}, "spec": PANEL}
     assert (await git_api("POST", PANELS, body))[0] == 201
@@ -84,7 +98,9 @@ async def test_an_export_contains_the_library_panels(
     dashboard = {"metadata": {"name": "load"}, "spec": spec}
     assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v0alpha1"), dashboard))[0] == 201
     status = await export()
-    assert (status["state"], counts(status), counts(status, "librarypanels")) == ("success", {"create": 1}, {"create": 1}), status
+    assert status["state"] == "success", status
+    assert counts(status) == {"create": 1}  # the dashboard
+    assert counts(status, "librarypanels") == {"create": 1}
     assert list_files(git_server) == ["Web/cpu.json", "load.json"]
     assert read_json(git_server, "Web/cpu.json") == FILE
     second_export = await export()

@@ -56,6 +56,7 @@ async def test_undeclared_fields_are_not_written(api: Api, method: str, path: st
     anna = await api.person("anna", Role.VIEWER)
     user_id = await api.sql("""select id from "user" where login = 'anna'""")
     before = await read_state(api, changed_columns)
+    # Below ``/api/user`` are the routes of the caller's own account; the server admin calls all routes that are not below it.
     options = {"auth": anna} if path.startswith("/api/user/") or path == "/api/user" else {}
     status, response = await api(method, path.format(anna=user_id), {**UNDECLARED_FIELDS, **body}, **options)
     assert status == 200, response
@@ -74,7 +75,9 @@ async def read_state(api: Api, changed_columns: set[str]) -> Any:
 async def test_a_new_user_has_the_defaults_of_the_route(api: Api) -> None:
     """A new user is enabled, neither server admin nor Admin nor service account, and has an id and uid chosen by the database."""
     status, created = await api("POST", "/api/admin/users", {**UNDECLARED_FIELDS, "login": "new", "password": "secret", "role": "Admin"})
-    assert (status, created["id"] != 4711, created["uid"] != "smuggled") == (200, True, True)
+    assert status == 200, created
+    assert created["id"] != UNDECLARED_FIELDS["id"]
+    assert created["uid"] != UNDECLARED_FIELDS["uid"]
     profile = (await api("GET", f"/api/users/{created['id']}"))[1]
     assert (profile["isGrafanaAdmin"], profile["isDisabled"], profile["orgId"]) == (False, False, 1)
     assert [org["role"] for org in (await api("GET", f"/api/users/{created['id']}/orgs"))[1]] == ["Viewer"]
@@ -84,5 +87,6 @@ async def test_a_new_user_has_the_defaults_of_the_route(api: Api) -> None:
 async def test_a_new_organization_has_the_defaults_of_the_route(api: Api) -> None:
     """A new organization takes nothing but its name from the body."""
     status, created = await api("POST", "/api/orgs", {**UNDECLARED_FIELDS, "name": "New", "orgId": 77, "address": {"city": "C"}})
-    assert (status, created["orgId"] not in (77, 4711)) == (200, True)
+    assert status == 200, created
+    assert created["orgId"] not in (77, UNDECLARED_FIELDS["id"])
     assert (await api("GET", f"/api/orgs/{created['orgId']}"))[1]["address"]["city"] == ""

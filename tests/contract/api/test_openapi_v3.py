@@ -53,7 +53,10 @@ async def test_a_document_is_compressed_on_request(api: Api) -> None:
 
 
 async def test_kubectl_finds_field_validation_and_dry_runs(api: Api) -> None:
-    """The operations of dashboards declare field validation and dry runs, and the schema of their spec accepts unknown fields."""
+    """The operations of dashboards declare field validation and dry runs, and the schema of their spec accepts unknown fields.
+
+    The targets of a library panel are declared as a set.
+    """
     _, document = await api("GET", "/openapi/v3/apis/dashboard.grafana.app/v2alpha1", auth=None)
     collection = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
     for path, method in ((collection, "post"), (collection + "/{name}", "patch")):

@@ -18,7 +18,7 @@ async def test_the_callers_organization_has_id_name_and_address(api: Api) -> Non
 
 
 async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> None:
-    """An Admin can rename the organization, also to the name that it has. An Editor cannot."""
+    """An Admin may set the organization's name, even to the current name. An Editor may not."""
     org_admin, editor = await api.person("boss", Role.ADMIN), await api.person("ed", Role.EDITOR)
     for auth in (ADMIN, org_admin):
         assert await api("PUT", "/api/org", {"name": "Main Org."}, auth=auth) == (200, {"message": "Organization updated"})
@@ -100,6 +100,7 @@ async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None
     assert [len(page) for page in pages] == [3, 1, 0]
     assert [item["name"] for page in pages for item in page] == names
     assert all(set(item) == {"id", "name"} for item in pages[0])
+    # A percent sign is not a wildcard.
     assert (await api("GET", "/api/orgs?query=%25"))[1] == []
 
 
@@ -156,7 +157,7 @@ async def test_other_organizations_are_not_revealed(api: Api) -> None:
 
 
 async def test_an_admin_of_another_organization_sees_that_one(api: Api) -> None:
-    """The permissions of the caller in the organization of the path count, not those in the caller's current one."""
+    """A request about an organization needs permissions in that organization. Permissions in the caller's current one do not count."""
     org_id = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)
     await api("POST", f"/api/orgs/{org_id}/users", {"loginOrEmail": "anna", "role": "Admin"})
@@ -194,6 +195,7 @@ async def test_every_change_of_an_organization_is_audited(api: Api) -> None:
     """The audit events of an organization have actor and object, in order; a refused change is not recorded as successful."""
     org_id = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
     await api("PUT", f"/api/orgs/{org_id}", {"name": "Zwei"})
+    # Refused, because the first organization has this name.
     await api("PUT", f"/api/orgs/{org_id}", {"name": "Main Org."})
     await api("PUT", f"/api/orgs/{org_id}/address", {"city": "C"})
     await api("DELETE", f"/api/orgs/{org_id}")

@@ -1,4 +1,4 @@
-"""Requests that pages of other sites send from a real browser, which adds the password that it keeps for this server."""
+"""Requests that pages of other sites send from a real browser. The browser adds the password that it has stored for this server."""
 
 from collections.abc import AsyncIterator
 
@@ -47,11 +47,12 @@ async def attacker() -> AsyncIterator[int]:
         ("dash.corp", "apps.dash.corp"),
         ("127.0.0.1", "evil.example"),
     ],
+    ids=["another port", "another site", "a subdomain", "a site and an IP address"],
 )
 async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attacker: int, victim: str, page: str) -> None:
-    """The browser sends the kept password with the requests of any page.
+    """The browser sends its stored password with the requests of any page.
 
-    A page of this server can use it, and the form of another site is refused.
+    A page of this server can create an organization, and the form of another site is 403.
     """
     api = await start_api(trusted_hosts="dash.corp")
     own_address = f"http://{victim}:{api.address.port}"
@@ -67,9 +68,10 @@ async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attac
 async def test_a_page_with_a_rebound_name_reads_and_changes_nothing(start_api: StartApi) -> None:
     """A page of an attacker whose host name resolves to this server (DNS rebinding) is refused, even with the password."""
     api = await start_api()
-    known_password = ", 'Authorization': 'Basic ' + btoa('admin:admin')"
+    known_password = "'Authorization': 'Basic ' + btoa('admin:admin')"
     async with browsing(hosts=HOST_RULES) as tab:
         await tab.open(f"http://evil.example:{api.address.port}/api/health")
-        assert await tab.evaluate(f"{CREATE.format(name='forged', more_headers=known_password)}.then(response => response.status)") == 403
-        assert await tab.evaluate(f"fetch('/api/org', {{headers: {{'X': ''{known_password}}}}}).then(response => response.status)") == 403
+        create = CREATE.format(name="forged", more_headers=f", {known_password}")
+        assert await tab.evaluate(f"{create}.then(response => response.status)") == 403
+        assert await tab.evaluate(f"fetch('/api/org', {{headers: {{{known_password}}}}}).then(response => response.status)") == 403
     assert await api.sql("select count(*) from org") == 1

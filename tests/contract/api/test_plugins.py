@@ -42,6 +42,7 @@ async def test_one_type_is_read_by_its_id_or_alias(api: Api, identifier: str, ty
     """The settings of a type are read by its id, or by an id that older dashboards contain."""
     status, body = await api("GET", f"/api/plugins/{identifier}/settings")
     assert (status, body["type"], body["enabled"], body["jsonData"]) == (200, type_, True, {})
+    # The alias ``postgres`` is a part of the id of its type, too.
     assert identifier in body["id"]
 
 

@@ -46,7 +46,8 @@ async def test_null_resets_a_preference_in_put_and_keeps_it_in_patch(api: Api, p
         assert await api("GET", path) == (200, changed)
         assert await api("PUT", path, {"theme": "light"}) == UPDATED
         assert await api("GET", path) == (200, {"theme": "light"})
-        assert await api("PUT", path, dict.fromkeys(("theme", "homeDashboardId", "homeDashboardUID", "navbar", "queryHistory"))) == UPDATED
+        nulls = {"theme": None, "homeDashboardId": None, "homeDashboardUID": None, "navbar": None, "queryHistory": None}
+        assert await api("PUT", path, nulls) == UPDATED
         assert await api("GET", path) == (200, {})
 
 
@@ -70,11 +71,13 @@ async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None
         assert await api("PATCH", path, {"homeDashboardUID": "unknown", "theme": "dark"}) == NO_DASHBOARD
         assert await api("PUT", path, {"homeDashboardId": 9999}) == NO_DASHBOARD
         assert await api("GET", path) == (200, {"homeDashboardUID": "home"})
-    assert await api("PATCH", paths[0], {"homeDashboardId": 0}) == UPDATED
-    assert await api("PATCH", paths[1], {"homeDashboardUID": ""}) == UPDATED
-    assert [(await api("GET", path))[1] for path in paths[:2]] == [{}, {}]
+    user_path, org_path, team_path = paths
+    assert await api("PATCH", user_path, {"homeDashboardId": 0}) == UPDATED
+    assert await api("GET", user_path) == (200, {})
+    assert await api("PATCH", org_path, {"homeDashboardUID": ""}) == UPDATED
+    assert await api("GET", org_path) == (200, {})
     assert (await api("DELETE", "/api/dashboards/uid/home"))[0] == 200
-    assert await api("GET", paths[2]) == (200, {})
+    assert await api("GET", team_path) == (200, {})
 
 
 @pytest.mark.parametrize(
@@ -100,14 +103,15 @@ async def test_invalid_preferences_are_rejected(api: Api, paths: list[str], body
 
 
 async def test_each_user_has_preferences_in_each_organization(api: Api, paths: list[str]) -> None:
-    """A user's preferences in one organization differ from those of another user, and from the same user's in another organization."""
-    assert await api("PUT", paths[0], {"theme": "dark"}) == UPDATED
+    """A user's preferences apply neither to another user, nor to the organization, nor to the user in a second organization."""
+    user_path, org_path, _ = paths
+    assert await api("PUT", user_path, {"theme": "dark"}) == UPDATED
     kim = await api.person("kim", Role.VIEWER)
-    assert await api("GET", paths[0], auth=kim) == (200, {})
+    assert await api("GET", user_path, auth=kim) == (200, {})
     org_id = await api.organization("Second")
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", org_id)
-    assert await api("GET", paths[0], headers={"X-Grafana-Org-Id": str(org_id)}) == (200, {})
-    assert await api("GET", paths[1]) == (200, {})
+    assert await api("GET", user_path, headers={"X-Grafana-Org-Id": str(org_id)}) == (200, {})
+    assert await api("GET", org_path) == (200, {})
 
 
 async def test_preferences_of_the_organization_and_of_teams_are_for_admins(api: Api, paths: list[str]) -> None:

@@ -27,6 +27,7 @@ class Tool:
         _, health = await self._api("GET", "/api/health")
         # grafanactl supports Grafana from version 12 on.
         assert int(health["version"].partition(".")[0]) >= 12
+        # The server has no groups below ``/api``, so that the tool continues with ``/apis``.
         assert (await self._api("GET", "/api", auth=self._auth, headers={"Accept": AGGREGATED}))[0] == 404
         status, body = await self._api("GET", "/apis", auth=self._auth, headers={"Accept": AGGREGATED})
         assert (status, body["kind"]) == (200, "APIGroupDiscoveryList")
@@ -109,9 +110,10 @@ async def test_pushed_objects_are_stored(tool: Tool) -> None:
 
 
 async def test_a_dry_run_stores_nothing(tool: Tool) -> None:
-    """A dry run validates every object and stores none."""
+    """A dry run of a push succeeds and does not store the object."""
     await tool.push(folder("f"))
     assert (await tool.push(dashboard("d", "One"), "?dryRun=All"))[:2] == ("POST", 201)
+    # The tool would send PUT if the dashboard existed.
     assert (await tool.push(dashboard("d", "One"), "?dryRun=All"))[0] == "POST"
 
 

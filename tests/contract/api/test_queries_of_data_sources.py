@@ -1,7 +1,7 @@
-"""Queries of data sources over HTTP: the gateway determines the caller and the worker the data sources that this caller may query."""
+"""Queries of data sources over HTTP. The gateway determines the caller, and the worker queries only what the caller may query."""
 
 from base64 import b64decode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,18 +25,21 @@ SECRET_KEY = "of tests only"
 
 @dataclass
 class GatewayWithSources:
-    """Gateway in which organization 1 has the data sources ``a`` and ``b``, and another one has ``a``. All are one counting server."""
+    """Gateway in which organization 1 has the data sources ``a`` and ``b``, and a second organization has ``a``.
+
+    All three are one fake server, whose value is the number of its requests.
+    """
 
     api: Api
     fake: FakeServer
     other_org_id: int
 
     async def query(self, *uids: str, path: str = "/api/ds/query", **options: Any) -> tuple[int, dict[str, Any]]:
-        """Return the HTTP status and, by uid, the value or the error."""
+        """Query data sources. Return the HTTP status and, by uid, the value or the error. The refId of each query is R and the uid."""
         queries = [query(f"R{uid}", uid) for uid in uids]
         status, body = await self.api("POST", path, {"type": "graph", "targets": [], "queries": queries}, **options)
         results = body.get("results", {})
-        return status, {ref_id[1:]: result.get("error") or value_of(result) for ref_id, result in results.items()}
+        return status, {ref_id.removeprefix("R"): result.get("error") or value_of(result) for ref_id, result in results.items()}
 
 
 def query(ref_id: str, uid: str, **fields: Any) -> dict[str, Any]:
@@ -95,6 +98,7 @@ async def test_health_is_checked_at_the_data_source(gateway: GatewayWithSources)
         200,
         {"status": "OK", "message": "Successfully queried the Prometheus API."},
     )
+    # The settings of the worker do not permit this host.
     record = {"name": "d", "type": "prometheus", "uid": "d", "url": "http://10.255.255.1"}
     await gateway.api("POST", "/api/datasources", record)
     status, body = await gateway.api("GET", "/api/datasources/uid/d/health")
@@ -113,7 +117,7 @@ async def test_data_sources_belong_to_one_organization(gateway: GatewayWithSourc
 
 @pytest.mark.parametrize("path", ["/api/ds/query", "/api/panels/query"])
 async def test_queries_need_permission_for_each_data_source(gateway: GatewayWithSources, path: str) -> None:
-    """A caller with permission for some data sources cannot query others; without any, the request is rejected."""
+    """A caller with permission for one data source cannot query a second one. The request of a caller without permission is 403."""
     limited_caller = await gateway.api.person("limited", Role.NONE, (QUERY, "datasources:uid:a"))
     permitted_caller = await gateway.api.person("permitted", Role.NONE, (QUERY, "datasources:uid:*"))
     unprivileged = await gateway.api.person("unprivileged", Role.NONE)
@@ -139,25 +143,27 @@ async def test_no_cache_bypasses_the_cache(gateway: GatewayWithSources) -> None:
     assert await value() == (2.0, "hit")
 
 
+async def evaluate(api: Api, namespace: str, auth: str) -> list[str]:
+    """Evaluate a panel with queries of the data sources ``a`` and ``b``. Return the refIds of the successful queries."""
+    panel = {"type": "graph", "targets": [query("A", "a"), query("B", "b")]}
+    status, created = await api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, auth=auth)
+    assert status == 202, created
+    path = f"{EVALUATIONS}/{namespace}/evaluations/{created['metadata']['name']}"
+
+    async def is_ended() -> bool:
+        """Return whether the evaluation has ended."""
+        return (await api("GET", path, auth=auth))[1]["status"]["state"] in ("success", "error")
+
+    await wait_until(is_ended)
+    _, result = await api("GET", f"{path}/result", auth=auth)
+    return [ref_id for ref_id, outcome in result["results"].items() if "error" not in outcome]
+
+
 async def test_an_evaluation_queries_the_data_sources_of_its_organization(gateway: GatewayWithSources) -> None:
     """An evaluation, run as a job, queries the data sources of its namespace's organization."""
-    panel = {"type": "graph", "targets": [query("A", "a"), query("B", "b")]}
     other_caller = await gateway.api.person("stan", Role.ADMIN, org_id=gateway.other_org_id)
-    successful_queries: list[Sequence[str]] = []
-    for namespace, auth in (("default", None), (f"org-{gateway.other_org_id}", other_caller)):
-        credentials: dict[str, Any] = {} if auth is None else {"auth": auth}
-        status, created = await gateway.api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, **credentials)
-        assert status == 202, created
-        path = f"{EVALUATIONS}/{namespace}/evaluations/{created['metadata']['name']}"
-
-        async def is_ended(path: str = path, credentials: dict[str, Any] = credentials) -> bool:
-            """Return whether the evaluation at a path has ended. The defaults bind the values of this round of the loop."""
-            return (await gateway.api("GET", path, **credentials))[1]["status"]["state"] in ("success", "error")
-
-        await wait_until(is_ended)
-        _, result = await gateway.api("GET", f"{path}/result", **credentials)
-        successful_queries.append([ref_id for ref_id, outcome in result["results"].items() if "error" not in outcome])
-    assert successful_queries == [["A", "B"], ["A"]]
+    assert await evaluate(gateway.api, "default", ADMIN) == ["A", "B"]
+    assert await evaluate(gateway.api, f"org-{gateway.other_org_id}", other_caller) == ["A"]
 
 
 async def test_evaluations_need_permission_for_all_data_sources(gateway: GatewayWithSources) -> None:

@@ -1,4 +1,4 @@
-"""Quotas: reading and setting limits over HTTP."""
+"""Quotas over HTTP. Users read the limits of organizations and users, and server admins set them."""
 
 from typing import Any
 
@@ -9,12 +9,10 @@ from dashwright.common.identity import Role
 from .conftest import Api, StartApi
 from .test_service_accounts import typed_error
 
-CURRENT_ORG_QUOTAS, ORG_1_QUOTAS, USER_1_QUOTAS, OWN_QUOTAS = (
-    "/api/org/quotas",
-    "/api/orgs/1/quotas",
-    "/api/admin/users/1/quotas",
-    "/api/user/quotas",
-)
+CURRENT_ORG_QUOTAS = "/api/org/quotas"
+ORG_1_QUOTAS = "/api/orgs/1/quotas"
+USER_1_QUOTAS = "/api/admin/users/1/quotas"
+OWN_QUOTAS = "/api/user/quotas"
 #: Default limits, as the setting has them.
 DEFAULTS = "org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10"
 #: The same limits of an organization, as the API has them, by target.
@@ -37,6 +35,7 @@ async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
     account = await api.account("robot")
     await api.token(account, "t")
     await api.legacy_key("k")
+    # The token and the legacy key both count as keys.
     use_by_target = {"org_user": 1, "dashboard": 0, "data_source": 0, "api_key": 2, "alert_rule": 0}
     expected = [{"org_id": 1, "target": target, "limit": limit, "used": use_by_target[target]} for target, limit in LIMITS.items()]
     assert await api("GET", CURRENT_ORG_QUOTAS) == (200, expected)
@@ -61,7 +60,7 @@ async def test_without_defaults_nothing_is_limited(api: Api) -> None:
 
 @pytest.mark.parametrize(("path", "read_path"), [(ORG_1_QUOTAS, CURRENT_ORG_QUOTAS), (USER_1_QUOTAS, OWN_QUOTAS)])
 async def test_a_limit_can_be_changed(api: Api, path: str, read_path: str) -> None:
-    """Any limit may replace another; negative ones mean unlimited and are returned as -1. Limits of users have the same response."""
+    """A limit can be replaced by any 64-bit integer. A negative limit means unlimited and is returned as -1."""
     for limit, effective_limit in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
         assert await api("PUT", f"{path}/org_user", {"limit": limit}) == UPDATED
         assert (await limits(api, read_path))["org_user"] == effective_limit
@@ -82,9 +81,20 @@ async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"{not json", b"[]", b"null", b"5", b"{}"),
-        *(b'{"limit":null}', b'{"limit":"5"}', b'{"limit":true}', b'{"limit":5.0}', b'{"limit":5.5}', b'{"limit":1e2}'),
-        *(b'{"limit":9223372036854775808}', b'{"limit":-9223372036854775809}'),
+        b"",
+        b"{not json",
+        b"[]",
+        b"null",
+        b"5",
+        b"{}",
+        b'{"limit":null}',
+        b'{"limit":"5"}',
+        b'{"limit":true}',
+        b'{"limit":5.0}',
+        b'{"limit":5.5}',
+        b'{"limit":1e2}',
+        b'{"limit":9223372036854775808}',
+        b'{"limit":-9223372036854775809}',
     ],
 )
 async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes) -> None:
@@ -115,10 +125,13 @@ async def test_an_id_is_an_integer_of_64_bits(api: Api, identifier: str) -> None
 
 @pytest.mark.parametrize("unknown_id", [9999, 0, -1])
 async def test_unknown_owners_have_no_quotas(api: Api, unknown_id: int) -> None:
-    """An unknown organization or user has no defaults, and no limit is stored; a service account is not a user."""
+    """Requests about an unknown organization or user are 404 and store no limit. A service account is an unknown user."""
     account = await api.account("robot")
-    for path in (f"/api/orgs/{unknown_id}/quotas", f"/api/admin/users/{unknown_id}/quotas", f"/api/admin/users/{account}/quotas"):
-        message = "Organization not found" if "orgs" in path else "user not found"
+    for path, message in (
+        (f"/api/orgs/{unknown_id}/quotas", "Organization not found"),
+        (f"/api/admin/users/{unknown_id}/quotas", "user not found"),
+        (f"/api/admin/users/{account}/quotas", "user not found"),
+    ):
         assert await api("GET", path) == (404, {"message": message})
         assert await api("PUT", f"{path}/org_user", {"limit": 5}) == (404, {"message": message})
     assert await api.sql("select count(*) from quota") == 0
@@ -138,7 +151,7 @@ async def test_disabled_quotas_are_reported(start_api: StartApi) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     assert (await api("GET", CURRENT_ORG_QUOTAS, auth=viewer))[1]["title"] == "Access denied"
     assert (await api("GET", CURRENT_ORG_QUOTAS, auth=None))[0] == 401
-    # Otherwise the quota of 0 keys would forbid the token.
+    # With enabled quotas, the limit of 0 keys would forbid the token.
     await api.token(await api.account("robot"), "t")
 
 
@@ -168,7 +181,8 @@ async def test_an_admin_reads_the_quotas_of_their_organization_and_changes_none(
     """
     second_org_id = await api.organization("Two")
     admin = await api.person("ann", Role.ADMIN)
-    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=admin))[0] == (await api("GET", ORG_1_QUOTAS, auth=admin))[0] == 200
+    assert (await api("GET", CURRENT_ORG_QUOTAS, auth=admin))[0] == 200
+    assert (await api("GET", ORG_1_QUOTAS, auth=admin))[0] == 200
     for method, path in (
         ("GET", f"/api/orgs/{second_org_id}/quotas"),
         ("GET", "/api/orgs/9999/quotas"),
@@ -180,7 +194,7 @@ async def test_an_admin_reads_the_quotas_of_their_organization_and_changes_none(
 
 
 async def test_a_grant_counts_in_its_organization(api: Api) -> None:
-    """A grant in organization 1 does not count in organization 2; a global grant counts in both."""
+    """A grant in organization 1 does not count in a second organization; a global grant does. An unknown action permits nothing."""
     second_org_id = await api.organization("Two")
     caller = await api.person("local", Role.NONE, ("orgs.quotas:write", "org:id:1"))
     global_caller = await api.person("global", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
@@ -237,7 +251,7 @@ async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
 async def test_a_failure_has_the_message_of_its_route(api: Api, method: str, path: str, message: str) -> None:
     """An internal failure is 500 with the message that clients expect of the route, and a trace id."""
     assert (await api("GET", "/api/org/quotas"))[0] == 200
-    # Without its tables, each route fails.
+    # Without these tables, each route fails.
     for table in ("api_key", "quota"):
         await api.sql(f"alter table {table} rename to {table}_away")
     status, body = await api(method, path, {"limit": 5})
@@ -247,7 +261,8 @@ async def test_a_failure_has_the_message_of_its_route(api: Api, method: str, pat
 
 async def test_an_internal_error_has_only_a_trace_id(api: Api) -> None:
     """The response to an internal error contains a trace id and no details."""
-    await api("GET", "/api/serviceaccounts")
+    assert (await api("GET", "/api/serviceaccounts"))[0] == 200
+    # Without this table, the route fails.
     await api.sql("alter table api_key rename to api_key_away")
     status, body = await api("GET", "/api/serviceaccounts")
     assert (status, body["message"], list(body)) == (500, "Internal Server Error", ["message", "traceID"])

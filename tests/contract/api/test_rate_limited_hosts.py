@@ -41,9 +41,10 @@ async def create_repository(api: Api, server: GitServer) -> None:
 
 
 def limit_requests(server: GitServer, seconds: int) -> None:
-    """Let the server refuse every request with ``Retry-After``."""
+    """Let the server refuse every request with a ``Retry-After`` of these seconds."""
 
     async def refusal(_: web.Request) -> web.StreamResponse:
+        """Respond to a request as a host that requests a pause."""
         return web.Response(status=429, headers={"Retry-After": str(seconds)})
 
     server.fault = refusal
@@ -82,6 +83,7 @@ async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> Non
     assert team["health"]["healthy"]
     assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
     git_server.fault = None
+    # As if the 600 seconds had passed.
     await api.sql("update git_host_share set paused_until = now() where namespace = 'default' returning 1")
     await api.sql("update job set not_before = now() where not_before is not null returning 1")
     await wait_for_status(api, path, ("", "state", "success"))
@@ -104,7 +106,7 @@ async def test_a_rate_limited_request_has_retry_after(api: Api, git_server: GitS
 
 
 async def test_a_rate_limit_is_a_result_of_a_repository_test(api: Api, git_server: GitServer) -> None:
-    """The test of a configuration returns a rate limit as an ordinary result."""
+    """A test of a repository whose host limits requests returns a failed result with the reason."""
     await create_repository(api, git_server)
     limit_requests(git_server, 600)
     status, result = await api("POST", f"{REPOSITORIES}/team/test")

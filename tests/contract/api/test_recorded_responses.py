@@ -38,14 +38,17 @@ def _type(value: Any) -> str:
 
 def differences(recorded: Any, actual: Any) -> list[str]:
     """Return the members that a response lacks or has with another type than the recorded one. Null has any type."""
-    recorded_types, actual_types = types_of(recorded), types_of(actual)
-    missing = [f"{path} is missing" for path in recorded_types if path not in actual_types]
-    types_of_common_paths = [(path, types, actual_types[path]) for path, types in recorded_types.items() if path in actual_types]
-    return missing + [
-        f"{path} is {actual}, not {expected}"
-        for path, expected, actual in types_of_common_paths
-        if "null" not in expected | actual and not actual <= expected
-    ]
+    result = []
+    actual_types = types_of(actual)
+    for path, recorded_types_of_path in types_of(recorded).items():
+        if path not in actual_types:
+            result.append(f"{path} is missing")
+            continue
+        actual_types_of_path = actual_types[path]
+        has_null = "null" in recorded_types_of_path | actual_types_of_path
+        if not has_null and not actual_types_of_path <= recorded_types_of_path:
+            result.append(f"{path} is {actual_types_of_path}, not {recorded_types_of_path}")
+    return result
 
 
 @pytest.mark.parametrize("area", RECORDED_CASES)

@@ -67,12 +67,13 @@ async def test_preferences_of_other_users_are_hidden(api: Api) -> None:
         ("/api/user/preferences", "light", ann),
     ):
         assert (await api("PUT", path, {"theme": theme, "timezone": "utc"}, auth=auth))[0] == 200
-    uids = [(await api("GET", "/api/user", auth=auth))[1]["uid"] for auth in (ADMIN, ann)]
+    admin_uid = (await api("GET", "/api/user"))[1]["uid"]
+    ann_uid = (await api("GET", "/api/user", auth=ann))[1]["uid"]
     specs = {item["metadata"]["name"]: item["spec"] for item in await list_objects(api, PREFERENCES)}
-    expected = {"namespace": "light", f"team-{team['uid']}": "system", f"user-{uids[0]}": "dark"}
+    expected = {"namespace": "light", f"team-{team['uid']}": "system", f"user-{admin_uid}": "dark"}
     assert specs == {name: {"theme": theme, "timezone": "utc"} for name, theme in expected.items()}
-    assert (await api("GET", f"{PREFERENCES}/user-{uids[1]}"))[0] == 404
-    assert (await api("GET", f"{PREFERENCES}/user-{uids[1]}", auth=ann))[0] == 200
+    assert (await api("GET", f"{PREFERENCES}/user-{ann_uid}"))[0] == 404
+    assert (await api("GET", f"{PREFERENCES}/user-{ann_uid}", auth=ann))[0] == 200
 
 
 @pytest.mark.parametrize("path", [f"{IAM}/users", f"{IAM}/teams", PREFERENCES])
@@ -117,5 +118,6 @@ async def test_records_are_served_as_a_table(api: Api) -> None:
 
 async def test_an_older_list_is_gone(api: Api) -> None:
     """Records have no history, so a list at exactly an older version is 410."""
+    # This write makes version 1 an older version.
     await api("POST", "/api/folders", {"title": "F"})
     assert (await api("GET", f"{IAM}/users?resourceVersion=1&resourceVersionMatch=Exact&limit=1"))[0] == 410

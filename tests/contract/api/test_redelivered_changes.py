@@ -1,4 +1,4 @@
-"""Another worker takes over a change whose worker ended before it could reply, and finds what was already pushed."""
+"""Redelivered changes: if a worker ends before it replies, a second worker receives the change and finds the commit that was pushed."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -115,7 +115,7 @@ async def test_a_change_that_was_not_pushed_is_executed(team: Team, work_tree: W
 
 @pytest.mark.parametrize("changed_author", [{"at": AUTHOR.at + 1}, {"name": "Bob"}], ids=["another time", "another name"])
 async def test_an_equal_change_of_another_request_conflicts(team: Team, calls: Calls, changed_author: dict[str, Any]) -> None:
-    """A repeated change accepts no commit of another author or time as its own, even if the files are equal."""
+    """A repeated change conflicts with an equal commit of another author or time, because another request has created that commit."""
     planned_change = await plan(calls, CHANGES["create"])
     await calls.request_change(**planned_change)
     calls.author, calls.is_repeated = AUTHOR.model_copy(update=changed_author), True
@@ -128,5 +128,7 @@ async def test_a_branch_created_by_the_first_worker_is_found(team: Team, work_tr
     planned_change = await plan(calls, {**CHANGES["create"], "ref": "better"})
     first = await calls.request_change(**planned_change)
     calls.is_repeated = True
-    assert (await calls.request_change(**planned_change)).wrapper.ref == first.wrapper.ref == list_commits(work_tree, "better")[0]
+    repeated = await calls.request_change(**planned_change)
+    assert repeated.wrapper.ref == first.wrapper.ref
+    assert list_commits(work_tree, "better")[0] == first.wrapper.ref
     assert "deep/new/n.json" not in await team.stored_titles()

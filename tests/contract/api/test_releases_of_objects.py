@@ -17,12 +17,12 @@ RELEASE_PATCH = {"metadata": {"annotations": {MANAGER: None}}}
 
 
 def manager_annotations(manifest: dict[str, Any]) -> set[str]:
-    """Return the annotations that name the manager of an object, and its path."""
+    """Return the names of the annotations with the manager of an object and the path of its file."""
     return {key for key in manifest["metadata"]["annotations"] if "manage" in key or "source" in key}
 
 
 async def test_an_admin_releases_an_object(api: Api) -> None:
-    """A patch removes the manager; afterwards changes do not involve the repository."""
+    """A patch by an Admin removes the manager, and the object can then be changed and remains without a manager."""
     await create_managed_dashboard(api)
     status, body = await patch(api, "merge-patch+json", RELEASE_PATCH)
     assert (status, manager_annotations(body)) == (200, set()), body
@@ -88,4 +88,5 @@ async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServe
     assert (await run_sync(git_api))["state"] == "success"
     _, body = await git_api("GET", path)
     assert (body["spec"]["title"], manager_annotations(body)) == ("Changed", set())
+    # The released dashboard has no path.
     assert set(await team.stored_titles()) == {"", "b.json"}

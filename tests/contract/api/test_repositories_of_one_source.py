@@ -36,12 +36,21 @@ HOST = {"url": "https://git.example.org/team/boards", "branch": "main", "path": 
         ({"path": "a"}, HOST, None),
     ],
     ids=[
-        *("same", "other spelling of the URL", "above", "below", "other spelling of the path", "above a local path"),
-        *("other branch", "common prefix", "common prefix of the URL", "common prefix of local paths", "local path and host"),
+        "same",
+        "other spelling of the URL",
+        "above",
+        "below",
+        "other spelling of the path",
+        "above a local path",
+        "other branch",
+        "common prefix",
+        "common prefix of the URL",
+        "common prefix of local paths",
+        "local path and host",
     ],
 )
 async def test_files_belong_to_one_repository(api: Api, first: Any, second: Any, field: str | None) -> None:
-    """A directory that equals or contains another repository's directory is rejected with that repository's name."""
+    """A repository is refused if its directory equals, contains or is inside the first one's. The error names the first repository."""
     assert (await api("POST", REPOSITORIES, repository("first", **first)))[0] == 201
     status, response = await api("POST", REPOSITORIES, repository("second", **second))
     if field is None:
@@ -52,7 +61,7 @@ async def test_files_belong_to_one_repository(api: Api, first: Any, second: Any,
 
 
 async def test_a_repository_cannot_be_moved_to_files_of_another(api: Api) -> None:
-    """A repository cannot be moved to another one's files until that one is deleted; other changes are possible."""
+    """A repository can be moved into the directory of another repository only after the other one is deleted. Its title can change."""
     for name, path in (("first", "a"), ("second", "b")):
         assert (await api("POST", REPOSITORIES, repository(name, path=path)))[0] == 201
     moved = {"spec": {"local": {"path": "a/c"}}}

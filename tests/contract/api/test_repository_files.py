@@ -1,4 +1,4 @@
-"""The endpoint for files of repositories: authorization, calls to the worker, and the audit."""
+"""The endpoint for files of repositories. The gateway authorizes a request, calls the jobs worker, and writes the audit log."""
 
 import asyncio
 import io
@@ -92,8 +92,9 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
     status, body = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
     assert (status, body["kind"], body["ref"]) == (200, "ResourceWrapper", "c")
     planned, executed = worker.requests
-    assert planned["author"]["at"] == executed["author"].pop("at") == pytest.approx(time.time(), abs=60)
-    del planned["author"]["at"]
+    planned_at, executed_at = planned["author"].pop("at"), executed["author"].pop("at")
+    assert planned_at == pytest.approx(time.time(), abs=60)
+    assert executed_at == planned_at
     author = {"name": "admin", "email": "admin@localhost", "uid": "user:1"}
     target = {"call": "change", "namespace": "default", "name": "team", "method": "update", "path": "deep/a.json", "ref": "side"}
     options = {"originalPath": "", "message": "Why", "author": author}
@@ -121,7 +122,8 @@ async def test_a_change_needs_the_rights_to_all_objects(api: Api, worker: FakeJo
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
 async def test_a_dry_run_of_a_change_is_authorized_and_returns_the_plan(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
     """The worker only plans the change, and the dry run requires the rights that the change itself would require."""
-    folder_editor, body = await create_folder_editor(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
+    folder_editor = await create_folder_editor(api, "closed", "ina")
+    body = None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
     assert (await api(method, f"{FILES}/a.json?dryRun=All", body, auth=folder_editor))[0] == 403
     worker.touches.pop()
@@ -133,19 +135,22 @@ async def test_a_dry_run_of_a_change_is_authorized_and_returns_the_plan(api: Api
 async def test_a_change_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
     """A change also requires the right to read, because the response contains the object."""
     writer = await api.person("writer", Role.NONE, ("dashboards:write", "*"), ("dashboards:delete", "*"))
-    for method, verb in (("PUT", "update"), ("DELETE", "delete")):
+    for method, verb, body in (("PUT", "update", DASHBOARD), ("DELETE", "delete", None)):
         worker.touches = [touch(verb, "a")]
-        status, error = await api(method, f"{FILES}/a.json", DASHBOARD if method == "PUT" else None, auth=writer)
-        assert (status, "dashboards:read" in error["message"], worker.changes) == (403, True, [])
+        status, error = await api(method, f"{FILES}/a.json", body, auth=writer)
+        assert status == 403
+        assert "dashboards:read" in error["message"]
+        assert worker.changes == []
 
 
 async def test_a_file_is_moved(api: Api, worker: FakeJobsWorker) -> None:
     """POST moves a file, with or without other content; PUT refuses originalPath."""
-    for content in (b"", b"{}"):
+    # The fake worker adds "as written" to the content that it plans.
+    for content, planned_content, executed_content in ((b"", None, None), (b"{}", "{}", "{} as written")):
         assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=content))[0] == 200
         planned, executed = worker.requests
         assert (planned["method"], planned["path"], planned["originalPath"]) == ("move", "new/a.json", "old/a.json")
-        assert (planned.get("content"), executed.get("content")) == (("{}", "{} as written") if content else (None, None))
+        assert (planned.get("content"), executed.get("content")) == (planned_content, executed_content)
         worker.requests.clear()
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD, params={"originalPath": "b.json"}))[0] == 400
     assert (await api("POST", f"{FILES}/a.json", params={"originalPath": "../b.json"}))[0] == 400
@@ -252,7 +257,10 @@ async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worke
 
 
 async def test_a_repository_that_cannot_be_used_is_reported(api: Api, worker: FakeJobsWorker) -> None:
-    """A request is 404 for an unknown repository and 424 for an unhealthy one. The worker is not called."""
+    """A request is 404 for an unknown repository and 424 for an unhealthy one. The worker is not called.
+
+    ``record_health`` records the reason "it is so".
+    """
     assert (await api("GET", f"{REPOSITORIES}/none/files/a.json"))[0] == 404
     assert (await api("PUT", f"{REPOSITORIES}/none/files/a.json", DASHBOARD))[0] == 404
     await record_health(api, "team", healthy=False)
@@ -280,15 +288,18 @@ async def test_a_worker_that_takes_too_long_is_a_timeout(api: Api, worker: FakeJ
 
 
 async def test_commits_have_the_caller_as_author(api: Api, worker: FakeJobsWorker) -> None:
-    """The author is the user's name and e-mail; other callers have their login and an undeliverable address."""
+    """The author of a commit has the user's name and e-mail. Without them, the author has the login and an undeliverable address."""
     anna = await api.person("anna", Role.EDITOR)
     await api.sql("""update "user" set name = ' Anna <Ä>. ', email = 'anna@example.org' where login = 'anna'""")
     _, bearer = await api.token(await api.account("robot", Role.EDITOR), "t")
-    others = [(await api.person("bert", Role.EDITOR), "bert", "user-"), (f"Bearer {bearer}", "robot", "service-account-")]
+    bert = await api.person("bert", Role.EDITOR)
     assert (await api("DELETE", f"{FILES}/a.json", auth=anna))[0] == 200
     author = worker.changes[-1]["author"]
     assert (author["name"], author["email"]) == ("Anna Ä", "anna@example.org")
-    for auth, name, prefix in others:
+    # Neither the user bert nor the service account has a name and an e-mail address.
+    for auth, login, prefix in ((bert, "bert", "user-"), (f"Bearer {bearer}", "robot", "service-account-")):
         assert (await api("DELETE", f"{FILES}/a.json", auth=auth))[0] == 200
         author = worker.changes[-1]["author"]
-        assert (name in author["name"], author["email"].startswith(prefix), author["email"].endswith(".invalid")) == (True, True, True)
+        assert login in author["name"]
+        assert author["email"].startswith(prefix)
+        assert author["email"].endswith(".invalid")

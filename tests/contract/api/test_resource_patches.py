@@ -1,4 +1,4 @@
-"""Patches of objects: the formats, immutable members, and concurrent changes."""
+"""Patches of objects in the three formats of Kubernetes. A patch is applied to the current object and validated like an update."""
 
 import asyncio
 from typing import Any, Final
@@ -53,6 +53,7 @@ async def test_labels_are_removed_one_by_one_or_all_together(api: Api) -> None:
     await create_object(api, dashboard(labels={"a": "1", "b": "2"}))
     status, response = await patch_object(api, {"metadata": {"labels": {"a": None, "c": "3"}}})
     assert status == 200
+    # Labels with a slash are those of the server.
     assert {key: value for key, value in response["metadata"]["labels"].items() if "/" not in key} == {"b": "2", "c": "3"}
     _, response = await patch_object(api, {"metadata": {"labels": None}})
     assert {key for key in response["metadata"]["labels"] if "/" not in key} == set()

@@ -48,6 +48,7 @@ async def search(api: Api, query: str = "", auth: str = ADMIN) -> list[str]:
         ("?type=folder", ["a", "b"]),
         ("?type=folders", ["a", "b"]),
         ("?type=dashboard&sort=-title", ["d1", "d3", "d2"]),
+        # The title of each folder contains the word.
         ("?type=dashboard&type=folder&query=folder", ["a", "b"]),
         ("?tag=prod", ["d2", "d1"]),
         ("?tag=prod&tag=disk", ["d1"]),
@@ -67,7 +68,7 @@ async def test_hits_are_filtered_and_ordered(gateway: Api, query: str, names: li
 
 
 async def test_a_page_counts_all_hits(gateway: Api) -> None:
-    """The number of hits and the tags are those of all pages; a hit has its folder and manager."""
+    """A page has one hit with its folder and manager, but the numbers of hits and tags of all pages."""
     manager = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "git"}
     await gateway.sql("update resource set annotations = annotations || $1::text::jsonb where name = 'd3'", json.dumps(manager))
     status, response = await gateway("GET", f"{SEARCH}?limit=1&offset=3&facet=tags&facetLimit=1")

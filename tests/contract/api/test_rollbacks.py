@@ -59,27 +59,32 @@ async def run_scheduled_sync(
 
 
 async def revisions(api: Api) -> list[tuple[str, str]]:
-    """Return the commits, the newest first, each with ``current`` or ``withdrawn`` if this flag is set."""
+    """Return the synced commits, the newest first. Each has ``current``, ``withdrawn`` or the empty string as its second item."""
     status, body = await api("GET", f"{TEAM}/revisions")
     assert (status, body["kind"]) == (200, "RevisionList"), body
-    return [(item["ref"], "".join(word for word in ("current", "withdrawn") if item.get(word))) for item in body["items"]]
+    result = []
+    for item in body["items"]:
+        flags = [flag for flag in ("current", "withdrawn") if item.get(flag)]
+        assert len(flags) <= 1
+        result.append((item["ref"], flags[0] if flags else ""))
+    return result
 
 
 async def sync_three_commits(api: Api, server: GitServer) -> tuple[WorkTree, str, str, str]:
     """Create a repository, sync three commits one by one, and return the work tree and the commits."""
     work_tree = server.create_repository("team.git")
-    commits = [work_tree.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
+    first = work_tree.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})
     await create_repository(api, server)
     assert (await run_sync(api))["state"] == "success"
-    for files in ({"a.json": dashboard("a", "2"), "b.json": None}, {"a.json": dashboard("a", "3"), "c.json": dashboard("c", "C")}):
-        commits.append(work_tree.commit({**files}))
-        assert (await run_sync(api, incremental=True))["state"] == "success"
-    first, second, third = commits
+    second = work_tree.commit({"a.json": dashboard("a", "2"), "b.json": None})
+    assert (await run_sync(api, incremental=True))["state"] == "success"
+    third = work_tree.commit({"a.json": dashboard("a", "3"), "c.json": dashboard("c", "C")})
+    assert (await run_sync(api, incremental=True))["state"] == "success"
     return work_tree, first, second, third
 
 
 async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_server: GitServer) -> None:
-    """Each rollback restores the commit before. Then one restores a named commit, and a sync stores the newest commit again."""
+    """Each rollback without a ref restores the previous commit, and one with a ref this commit. A requested sync ends the hold."""
     _, first, second, third = await sync_three_commits(git_api, git_server)
     assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
     status = await roll_back(git_api)
@@ -93,6 +98,7 @@ async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_serv
     assert await revisions(git_api) == [(third, "withdrawn"), (second, "current"), (first, "")]
     assert (await roll_back(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "1", "b": "B"}
+    # No commit was synced before the first one.
     assert (await git_api("POST", f"{TEAM}/rollback"))[0] == 422
     assert (await roll_back(git_api, {"ref": second}))["state"] == "success"
     assert await titles(git_api) == {"a": "2"}
@@ -132,14 +138,18 @@ async def test_a_commit_with_an_invalid_file_can_be_rolled_back(git_api: Api, gi
 
 
 async def test_a_rollback_holds_until_the_branch_moves(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
-    """Scheduled syncs do nothing after a rollback until the branch has a new commit; the result then equals that of a full sync."""
+    """Syncs by the scheduler or a webhook do nothing after a rollback until the branch has a new commit.
+
+    A full sync after the sync of this commit would change nothing.
+    """
     work_tree, _, second, _ = await sync_three_commits(git_api, git_server)
     await roll_back(git_api)
     for incremental, submitter_uid in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
         status = await run_scheduled_sync(git_api, broker, incremental=incremental, submitter_uid=submitter_uid)
         assert status["message"] == "held at the commit that it was rolled back to"
         status_of_sync = await sync_status(git_api)
-        assert (await titles(git_api), status_of_sync["held"], status_of_sync["lastRef"]) == ({"a": "2"}, True, second)
+        assert (status_of_sync["held"], status_of_sync["lastRef"]) == (True, second)
+        assert await titles(git_api) == {"a": "2"}
     fourth = work_tree.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})
     status = await run_scheduled_sync(git_api, broker)
     assert (status["state"], status["message"]) == ("success", "completed successfully")
@@ -162,26 +172,30 @@ async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, bro
 
 
 async def test_a_rollback_runs_after_a_pending_sync(git_api: Api, git_server: GitServer) -> None:
-    """A rollback requested while a sync is pending runs after it, to the commit chosen at the request, and holds."""
+    """A rollback that is requested while a sync is pending runs after the sync, and holds at the requested commit."""
     work_tree, _, second, third = await sync_three_commits(git_api, git_server)
     fourth = work_tree.commit({"a.json": dashboard("a", "4")})
     _, first_job = await git_api("POST", f"{TEAM}/sync", {})
     _, rollback_job = await git_api("POST", f"{TEAM}/rollback", {"ref": second})
     await wait_for_end(git_api, first_job)
     assert (await wait_for_end(git_api, rollback_job))["state"] == "success"
-    assert (await titles(git_api), (await sync_status(git_api))["held"]) == ({"a": "2"}, True)
+    assert await titles(git_api) == {"a": "2"}
+    assert (await sync_status(git_api))["held"] is True
     assert await git_api.sql("select head from repository_hold") == fourth
     assert (await revisions(git_api))[:3] == [(fourth, "withdrawn"), (third, "withdrawn"), (second, "current")]
 
 
-@pytest.mark.parametrize("lost_by", ["host", "mirror", "mirror and host"])
-async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, git_server: GitServer, tmp_path: Path, lost_by: str) -> None:
+@pytest.mark.parametrize("lost_by", [{"host"}, {"mirror"}, {"mirror", "host"}], ids=["host", "mirror", "mirror and host"])
+async def test_a_commit_outside_of_all_branches_can_be_restored(
+    git_api: Api, git_server: GitServer, tmp_path: Path, lost_by: set[str]
+) -> None:
     """After the branch was rewritten, a synced commit is restored from the mirror or the host. If both have lost it, the rollback fails."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "1")})
     await create_repository(git_api, git_server)
     await run_sync(git_api)
     (work_tree.folder / "a.json").write_text(dashboard("a", "2"))
+    # The amended commit replaces the first one in the branch.
     second = work_tree.push(amend=True)
     await run_sync(git_api)
     assert await titles(git_api) == {"a": "2"}
@@ -189,15 +203,18 @@ async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, gi
     if "mirror" in lost_by:
         shutil.rmtree(mirror)
     if "host" in lost_by:
+        # Garbage collection deletes commits outside of all branches.
         for repository_path in (mirror, git_server.root / "team.git"):
             if repository_path.exists():
                 git(repository_path, "-c", "gc.reflogExpire=now", "gc", "--quiet", "--prune=now")
     status = await roll_back(git_api)
-    if lost_by == "mirror and host":
+    if lost_by == {"mirror", "host"}:
         assert status["state"] == "error"
         assert status["errors"] == [f"commit {first} was synced before, but neither this worker nor the git host has it any more"]
-        assert (await sync_status(git_api))["lastRef"] == second
-        assert (await titles(git_api), "held" in await sync_status(git_api)) == ({"a": "2"}, False)
+        status_of_sync = await sync_status(git_api)
+        assert status_of_sync["lastRef"] == second
+        assert "held" not in status_of_sync
+        assert await titles(git_api) == {"a": "2"}
     else:
         assert status["state"] == "success", status
         assert await titles(git_api) == {"a": "1"}
@@ -211,7 +228,8 @@ async def test_a_dry_run_of_a_rollback_changes_nothing(git_api: Api, git_server:
     status, body = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
     assert (status, body["kind"], body["ref"], body["base"]) == (200, "SyncPlan", second, third)
     assert [(item["action"], item["name"]) for item in body["items"]] == [("update", "a"), ("delete", "c")]
-    assert (await titles(git_api), (await sync_status(git_api))["lastRef"]) == ({"a": "3", "c": "C"}, third)
+    assert await titles(git_api) == {"a": "3", "c": "C"}
+    assert (await sync_status(git_api))["lastRef"] == third
 
 
 async def test_invalid_rollbacks_are_rejected(git_api: Api, git_server: GitServer) -> None:
