@@ -1,4 +1,4 @@
-"""Many submissions in the queue, as after an outage, next to requests over HTTP."""
+"""Requests over HTTP while many submissions wait in the queue, as after an outage."""
 
 import asyncpg
 from tests.acceptance.polling import wait_until
@@ -23,5 +23,5 @@ async def test_a_backlog_of_messages_leaves_connections_to_requests(api: Api, br
         status, _ = await api("GET", DASHBOARDS)
         waiting_count = await connection.fetchval(waiting_locks)
     await connection.close()
-    # The gateway of the tests has five connections, one of which is reserved for probes and logins.
+    # The gateway has five connections: one is reserved for probes and logins, and half of the others for requests over HTTP.
     assert (status, waiting_count) == (200, 2)

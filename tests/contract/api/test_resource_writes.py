@@ -289,7 +289,7 @@ async def test_the_name_of_the_root_is_reserved(api: Api) -> None:
 
 
 async def test_fields_of_the_server_are_not_accepted(api: Api) -> None:
-    """Authors and the internal id that a client sends are dropped. The client's message and a manager other than a repository are stored."""
+    """Authors and an internal id from a client are dropped. A message, and a manager other than a repository, are stored."""
     annotations = {
         "grafana.app/createdBy": "user:99",
         "grafana.app/updatedBy": "user:99",

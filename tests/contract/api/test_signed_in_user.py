@@ -31,7 +31,7 @@ async def test_callers_change_their_name_and_no_rights(api: Api) -> None:
 
 
 async def test_the_current_organization_can_be_changed(api: Api) -> None:
-    """The new organization, which the user must be a member of, applies to the next request unless a header selects another."""
+    """A user can make any organization of which they are a member the current one. A header can select another for one request."""
     second_org_id = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
     third_org_id = await api.organization("Three")
     assert await api("POST", f"/api/user/using/{second_org_id}") == (200, {"message": "Active organization changed"})
@@ -146,7 +146,7 @@ async def test_starring_does_not_reveal_unreadable_dashboards(api: Api) -> None:
 
 
 async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> None:
-    """A legacy key reads itself, its organization and its permissions; routes for a user's data refuse it, and name what a key has not."""
+    """A legacy key can read itself and its organization. Routes for a user's data refuse it and say what a key does not have."""
     await api.legacy_key("robot", role=Role.EDITOR)
     key = f"Bearer {legacy_text('robot')}"
     status, profile = await api("GET", "/api/user", auth=key)
@@ -177,7 +177,7 @@ async def test_the_permissions_of_the_caller_are_listed(api: Api) -> None:
 
 
 async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
-    """Clients read the configured version and the namespace. They also check their credentials with this request: wrong ones are 401."""
+    """The frontend settings have the configured version and the namespace. Without valid credentials the request is 401."""
     api = await start_api(reported_version="12.1.0", quotas_enabled=False)
     status, body = await api("GET", "/api/frontend/settings")
     assert (status, body["buildInfo"]["version"], body["namespace"]) == (200, "12.1.0", "default")

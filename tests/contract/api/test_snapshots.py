@@ -17,6 +17,7 @@ LIST: Final = "/api/dashboard/snapshots"
 NOT_FOUND: Final = (404, {"message": "Snapshot not found"})
 #: A key that a client chooses.
 KEY: Final = "0123456789abcdef"
+FIFTY_YEARS: Final = 50 * 365 * 86_400  # in seconds
 
 
 async def create_snapshot(api: Api, *, uid: str = "", **members: Any) -> dict[str, Any]:
@@ -108,7 +109,7 @@ async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None
     assert await api.sql("select array_agg(key) from dashboard_snapshot") == [valid["key"]]
 
 
-@pytest.mark.parametrize(("seconds", "lifetime"), [(0, 50 * 365 * 86_400), (60, 60), (2**63 - 1, 50 * 365 * 86_400)])
+@pytest.mark.parametrize(("seconds", "lifetime"), [(0, FIFTY_YEARS), (60, 60), (2**63 - 1, FIFTY_YEARS)])
 async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, lifetime: int) -> None:
     """A snapshot expires after the requested seconds; 0 and larger values mean fifty years."""
     await create_snapshot(api, expires=seconds)
@@ -117,7 +118,10 @@ async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, life
 
 
 async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> None:
-    """An Editor who may not read the dashboard that the body names cannot create a snapshot of it."""
+    """An Editor who may not read the dashboard that the body names cannot create a snapshot of it.
+
+    A caller who may create snapshots, but read no dashboards, cannot create any snapshot.
+    """
     await folder(api, "f1", "Hidden")
     await save_dashboard(api, "d1", "D1", folder="f1")
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
@@ -136,8 +140,12 @@ async def test_creators_admins_and_editors_may_delete_a_snapshot(api: Api) -> No
     await folder(api, "f1", "Restricted")
     await save_dashboard(api, "d1", "D1", folder="f1")
     await save_dashboard(api, "d2", "D2")
-    author, editor, viewer = [await api.person(f"p{role}{n}", role) for n, role in enumerate((Role.EDITOR, Role.EDITOR, Role.VIEWER))]
-    restricted, unrestricted, without_dashboard = [(await create_snapshot(api, uid=uid, auth=author))["key"] for uid in ("d1", "d2", "")]
+    author = await api.person("author", Role.EDITOR)
+    editor = await api.person("editor", Role.EDITOR)
+    viewer = await api.person("viewer", Role.VIEWER)
+    restricted = (await create_snapshot(api, uid="d1", auth=author))["key"]
+    unrestricted = (await create_snapshot(api, uid="d2", auth=author))["key"]
+    without_dashboard = (await create_snapshot(api, auth=author))["key"]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
     for key in (restricted, without_dashboard):
         assert await api("DELETE", f"{PATH}/{key}", auth=editor) == (403, {"message": "Access denied to this snapshot"})
@@ -165,14 +173,15 @@ async def test_a_delete_key_deletes_with_permission(api: Api) -> None:
 
 
 async def test_a_list_has_the_snapshots_of_the_caller(api: Api) -> None:
-    """Members see their own snapshots, Admins those of their organization; no member sees those of another organization."""
+    """Members see their own snapshots, and Admins all snapshots of their organization, sorted by name."""
     author, other_editor = await api.person("own", Role.EDITOR), await api.person("other", Role.EDITOR)
     other_admin = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
-    for name, auth in (("b CPU", author), ("a cpu", author), ("c memory", other_editor)):
-        await create_snapshot(api, name=name, key=f"{name[:1] * 20}", auth=auth)
-    assert await snapshot_keys(api, auth=author) == ["a" * 20, "b" * 20]
-    assert await snapshot_keys(api) == ["a" * 20, "b" * 20, "c" * 20]
-    assert await snapshot_keys(api, "?query=Cpu&limit=1") == ["a" * 20]
+    await create_snapshot(api, name="b CPU", key="key-of-second-snapshot", auth=author)
+    await create_snapshot(api, name="a cpu", key="key-of-first-snapshot", auth=author)
+    await create_snapshot(api, name="c memory", key="key-of-third-snapshot", auth=other_editor)
+    assert await snapshot_keys(api, auth=author) == ["key-of-first-snapshot", "key-of-second-snapshot"]
+    assert await snapshot_keys(api) == ["key-of-first-snapshot", "key-of-second-snapshot", "key-of-third-snapshot"]
+    assert await snapshot_keys(api, "?query=Cpu&limit=1") == ["key-of-first-snapshot"]
     assert await snapshot_keys(api, "/", auth=other_admin) == []
 
 
@@ -206,22 +215,39 @@ async def test_snapshots_are_limited(start_api: StartApi) -> None:
     assert (await api("POST", PATH, {"dashboard": {}}, auth=other_admin))[0] == 200
 
 
-@pytest.mark.parametrize(("limit", "is_enabled"), [(0, False), (1, True)])
-async def test_snapshots_can_be_disabled(start_api: StartApi, limit: int, is_enabled: bool) -> None:
-    """With the limit 0, stored snapshots are not served, and no route changes them. The options for clients have the limit."""
-    api = await start_api(snapshots=limit)
+async def call_all_routes(api: Api) -> list[tuple[int, Any]]:
+    """Store a snapshot, and return the response of each route that reads or changes snapshots."""
     await api.sql(
         """insert into dashboard_snapshot (org_id, key, delete_key_hash, name, dashboard_uid, dashboard, created_at, expires_at)
         values (1, $1, '', 'N', '', '{}', now(), now() + interval '1 day') returning 1""",
         KEY,
     )
-    options = {"externalSnapshotURL": "", "externalSnapshotName": "", "externalEnabled": False, "snapshotEnabled": is_enabled}
-    assert await api("GET", "/api/snapshot/shared-options/") == (200, options)
-    refusal = (403, {"message": "Dashboard Snapshots are disabled"})
-    requests = (("GET", f"{PATH}/{KEY}"), ("GET", f"/api/snapshots-delete/{KEY}"), ("DELETE", f"{PATH}/{KEY}"), ("POST", PATH))
-    for method, path in requests:
-        response = await api(method, path, {"dashboard": {}} if method == "POST" else None)
-        assert (response == refusal) is not is_enabled
+    return [
+        await api("GET", f"{PATH}/{KEY}"),
+        await api("GET", f"/api/snapshots-delete/{KEY}"),
+        await api("DELETE", f"{PATH}/{KEY}"),
+        await api("POST", PATH, {"dashboard": {}}),
+    ]
+
+
+SHARING_OPTIONS: Final = {"externalSnapshotURL": "", "externalSnapshotName": "", "externalEnabled": False}
+DISABLED: Final = (403, {"message": "Dashboard Snapshots are disabled"})
+
+
+async def test_the_limit_0_disables_snapshots(start_api: StartApi) -> None:
+    """With the limit 0, no route reads or changes snapshots, and the options for clients say that snapshots are disabled."""
+    api = await start_api(snapshots=0)
+    assert await api("GET", "/api/snapshot/shared-options/") == (200, {**SHARING_OPTIONS, "snapshotEnabled": False})
+    for response in await call_all_routes(api):
+        assert response == DISABLED
+
+
+async def test_a_limit_above_0_enables_snapshots(start_api: StartApi) -> None:
+    """With a limit above 0, no route refuses requests because snapshots are disabled."""
+    api = await start_api(snapshots=1)
+    assert await api("GET", "/api/snapshot/shared-options/") == (200, {**SHARING_OPTIONS, "snapshotEnabled": True})
+    for response in await call_all_routes(api):
+        assert response != DISABLED
 
 
 async def test_snapshots_are_deleted_with_their_organization(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of repositories: their ids are the only credential, and their number is limited."""
+"""Pictures of repositories. A client needs no credentials but the id of a picture, and the number of pictures is limited."""
 
 import uuid
 from datetime import timedelta
@@ -31,12 +31,13 @@ async def store_picture(database: Database, repository: uuid.UUID, picture: Stor
 
 
 async def test_a_stored_picture_needs_no_credentials(api: Api, database: Database, repository: uuid.UUID) -> None:
-    """A picture has its own content type and is never executed; a wrong repository or id is 404."""
+    """A picture is read without credentials, with its content type and a policy with ``sandbox``. A wrong repository or id is 404."""
     picture_id = await store_picture(database, repository)
     async with api.session.get(f"{RENDER}/{picture_id}") as response:
         assert (response.status, response.content_type, await response.read()) == (200, "image/png", PICTURE.body)
         assert "sandbox" in response.headers["Content-Security-Policy"]
     for path in (f"{RENDER}/{uuid.uuid4()}", f"{RENDER}/abc", RENDER, f"{RENDER}/", f"{RENDER.replace('/r/', '/other/')}/{picture_id}"):
+        # Without credentials, a path that is no public route is 401.
         assert (await api("GET", path, auth=None))[0] in (401, 404), path
         assert (await api("GET", path))[0] == 404, path
     status, body = await api("GET", f"{RENDER}/a%20b", auth=None)
@@ -44,7 +45,10 @@ async def test_a_stored_picture_needs_no_credentials(api: Api, database: Databas
 
 
 async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the newest pictures of a repository are kept. Old, large and orphaned ones are deleted."""
+    """Only the newest pictures of a repository are kept, and old pictures can be deleted.
+
+    A picture that is too large, and a picture of an unknown repository, are not stored.
+    """
     monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
     picture_ids = [await store_picture(database, repository) for _ in range(3)]
     async with database.connection() as connection:

@@ -149,13 +149,16 @@ async def test_a_failing_host_is_reported_until_it_works(api: Api, git_server: G
     work_tree.commit({"a.json": dashboard("a", "A2")})
 
     async def refuse(_: web.Request) -> web.StreamResponse:
+        """Respond to a request as a failing host."""
         return web.Response(status=503)
 
     git_server.fault = refuse
     status = await run_sync(api)
-    assert (status["state"], "503" in status["message"]) == ("error", True)
+    assert status["state"] == "error"
+    assert "503" in status["message"]
     _, team = await api("GET", f"{REPOSITORIES}/team")
-    assert (team["status"]["health"]["healthy"], "503" in team["status"]["health"]["message"][0]) == (False, True)
+    assert team["status"]["health"]["healthy"] is False
+    assert "503" in team["status"]["health"]["message"][0]
     assert await titles(api) == {"a": "A"}
     git_server.fault = None
     # The last probe is then too old to prevent a sync.
@@ -222,13 +225,15 @@ async def test_incremental_syncs_store_each_revision_completely(api: Api, git_se
         stored, expected = await stored_objects(api), expected_objects(tree)
         # A directory without resources may or may not have a folder.
         folders_of_tree = {f"folders:{directory.rstrip('/')}" for path in tree for directory in paths.directories(path)}
-        assert {key: row for key, row in stored.items() if key in expected or key not in folders_of_tree} == expected, description
+        optional_folders = folders_of_tree - expected.keys()
+        assert {key: row for key, row in stored.items() if key not in optional_folders} == expected, description
         sync = await sync_status(api)
+        # The first sync of a repository is never incremental.
         assert (sync["lastRef"], sync["incremental"]) == (commit, index > 0), description
 
 
 async def stored_objects(api: Api) -> dict[str, Any]:
-    """Return name, folder, checksum and titles of all managed objects by plural and path."""
+    """Return name, folder, checksum, title of the row and title of the spec of all managed objects, by plural and path."""
     objects: dict[str, Any] = {}
     for plural in ("dashboards", "folders"):
         rows = await api.sql(
@@ -241,7 +246,7 @@ async def stored_objects(api: Api) -> dict[str, Any]:
 
 
 def expected_objects(tree: dict[str, str]) -> dict[str, Any]:
-    """Return name, folder, checksum and titles of a tree's objects by plural and path."""
+    """Return the objects that the sync of a tree stores, in the form of ``stored_objects``."""
     objects: dict[str, Any] = {"folders:": ["team", None, None, "Team", "Team"]}
     for path, body in tree.items():
         if path.endswith(".json") and not paths.is_hidden(path):
@@ -250,6 +255,7 @@ def expected_objects(tree: dict[str, str]) -> dict[str, Any]:
                 objects[f"folders:{directory.rstrip('/')}"] = [folder_of(directory), folder_of(paths.parent(directory)), None, title, title]
             spec = json.loads(body)
             name = spec.get("uid") or object_name("team", path)
+            # The checksum of a file is its blob hash in git.
             checksum = hashlib.sha1(b"blob %d\0%s" % (len(body), body.encode())).hexdigest()
             objects[f"dashboards:{path}"] = [name, folder_of(paths.parent(path)), checksum, spec["title"], spec["title"]]
     return objects
@@ -286,6 +292,7 @@ async def test_rewritten_branches_and_new_specs_need_a_full_sync(api: Api, git_s
         return bool((await sync_status(api))["incremental"])
 
     assert not await sync_is_incremental()
+    # The amended commit replaces the first one in the branch.
     (work_tree.folder / "a.json").write_text(dashboard("a", "A2"))
     work_tree.push(amend=True)
     assert not await sync_is_incremental()
@@ -306,7 +313,7 @@ async def test_rewritten_branches_and_new_specs_need_a_full_sync(api: Api, git_s
 
 
 async def test_a_partly_stored_commit_is_undone_completely(api: Api, git_server: GitServer) -> None:
-    """If the branch is reset after a commit that was stored only in part, the next sync undoes that part."""
+    """If the branch is reset to the commit before one that was stored only in part, the next sync restores the objects of that commit."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await create_repository(api, git_server)

@@ -117,8 +117,10 @@ async def watch_progress(api: Api) -> list[float]:
     async with asyncio.timeout(60), api.session.get(JOBS, params=query, headers={"Authorization": ADMIN}) as stream:
         async for line in stream.content:
             status = json.loads(line)["object"]["status"]
-            if status.get("progress") and status["progress"] not in reports[-1:]:
-                reports.append(status["progress"])
+            progress = status.get("progress")
+            is_repeated = bool(reports) and reports[-1] == progress
+            if progress and not is_repeated:
+                reports.append(progress)
             if status["state"] in ("success", "error"):
                 assert status["state"] == "success", status
                 return reports

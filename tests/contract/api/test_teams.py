@@ -47,8 +47,18 @@ async def test_a_team_is_created_and_read(api: Api) -> None:
     status, members = await api("GET", f"/api/teams/{body['uid']}/members")
     assert (status, members[0]["login"], members[0]["permission"], members[0]["teamUID"]) == (200, "admin", 4, body["uid"])
     assert set(members[0]) == {
-        *("orgId", "teamId", "teamUID", "userId", "userUID", "auth_module"),
-        *("email", "name", "login", "avatarUrl", "labels", "permission"),
+        "orgId",
+        "teamId",
+        "teamUID",
+        "userId",
+        "userUID",
+        "auth_module",
+        "email",
+        "name",
+        "login",
+        "avatarUrl",
+        "labels",
+        "permission",
     }
 
 
@@ -116,15 +126,15 @@ async def test_missing_fields_are_kept(api: Api) -> None:
 async def test_an_unknown_team_is_404_whatever_is_sent(api: Api) -> None:
     """An unknown or negative id, or an unknown uid, is 404 before the body is checked."""
     for path in ("/api/teams/9999", "/api/teams/-1", "/api/teams/unknown"):
-        for method, subpath in (
-            ("GET", ""),
-            ("PUT", ""),
-            ("DELETE", ""),
-            ("GET", "/members"),
-            ("POST", "/members"),
-            ("GET", "/preferences"),
+        for method, subpath, body in (
+            ("GET", "", None),
+            ("PUT", "", {}),
+            ("DELETE", "", None),
+            ("GET", "/members", None),
+            ("POST", "/members", {}),
+            ("GET", "/preferences", None),
         ):
-            assert await api(method, f"{path}{subpath}", {} if method in ("PUT", "POST") else None) == NOT_FOUND, (method, path, subpath)
+            assert await api(method, f"{path}{subpath}", body) == NOT_FOUND, (method, path, subpath)
 
 
 async def test_a_deleted_team_loses_its_members_and_preferences(api: Api) -> None:
@@ -177,8 +187,9 @@ async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
     """A caller with a grant on one team can read it by id and uid, and finds only this team. Other teams are not revealed."""
     first, second = await create_team(api, "A"), await create_team(api, "B")
     editor = await api.person("editor", Role.EDITOR)
-    for method, path in (("GET", "/api/teams/search"), ("POST", "/api/teams"), ("GET", f"/api/teams/{first}"), ("GET", "/api/teams/9999")):
-        assert (await api(method, path, {} if method == "POST" else None, auth=editor))[0] == 403
+    for path in ("/api/teams/search", f"/api/teams/{first}", "/api/teams/9999"):
+        assert (await api("GET", path, auth=editor))[0] == 403
+    assert (await api("POST", "/api/teams", {}, auth=editor))[0] == 403
     reader = await api.person("reader", Role.VIEWER, ("teams:read", f"teams:id:{first}"))
     status, body = await api("GET", "/api/teams/search?accesscontrol=true", auth=reader)
     assert (status, body["totalCount"], body["teams"][0]["accessControl"]) == (200, 1, {"teams:read": True})
@@ -193,7 +204,10 @@ async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
 
 
 async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
-    """All users may list their own teams; those of another user need the right to read both users and teams."""
+    """All users may list their own teams. To list the teams of another user, a caller needs the right to read users.
+
+    The list then has the teams that the caller may read.
+    """
     for name in ("b", "A"):
         await create_team(api, name)
     status, own_teams = await api("GET", "/api/user/teams")
@@ -220,8 +234,10 @@ async def create_reader(api: Api, team_id: int) -> str:
 async def test_each_change_is_audited_once(api: Api) -> None:
     """Each change is one audit event with the team; rejected changes have no event."""
     team = await create_team(api, "A")
+    # Refused, because the name is in use.
     await api("POST", "/api/teams", {"name": "A"})
     await api("PUT", f"/api/teams/{team}", {"name": "B"})
+    # Refused, because the creator of a team is already a member.
     await api("POST", f"/api/teams/{team}/members", {"userId": 1})
     await api("PUT", f"/api/teams/{team}/members/1", {"permission": 0})
     await api("DELETE", f"/api/teams/{team}/members/1")

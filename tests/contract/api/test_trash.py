@@ -98,7 +98,7 @@ async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
 
 
 async def test_a_restore_without_the_uid_creates_an_object(api: Api) -> None:
-    """A restore without the uid creates a new object, as does one under another name. The deleted object remains in the trash."""
+    """A create without the uid of a deleted dashboard, or with the uid but another name, makes a new object and leaves the trash."""
     await create_dashboard(api, "d")
     await delete(api, "d")
     (item,) = await trash(api)
@@ -136,10 +136,15 @@ async def test_callers_see_their_own_trash(api: Api) -> None:
     assert await trash(api, auth=await api.person("reader", Role.VIEWER)) == []
     assert await trash(api, auth=other_editor) == []
     assert [item["metadata"]["name"] for item in await trash(api, auth=editor)] == ["e"]
-    for auth, name, is_restored in ((editor, "d", False), (editor, "e", True)):
-        body = {"metadata": {"name": name, "uid": uids[name]}, "spec": {"title": "T"}}
-        status, created = await api("POST", DASHBOARDS, body, auth=auth)
-        assert (status, created["metadata"]["uid"] == uids[name]) == (201, is_restored)
+    # The admin has deleted d, so that the editor creates a new dashboard instead.
+    body = {"metadata": {"name": "d", "uid": uids["d"]}, "spec": {"title": "T"}}
+    status, created = await api("POST", DASHBOARDS, body, auth=editor)
+    assert status == 201
+    assert created["metadata"]["uid"] != uids["d"]
+    body = {"metadata": {"name": "e", "uid": uids["e"]}, "spec": {"title": "T"}}
+    status, restored = await api("POST", DASHBOARDS, body, auth=editor)
+    assert status == 201
+    assert restored["metadata"]["uid"] == uids["e"]
     assert (await api("GET", TRASH, auth=await api.person("unprivileged", Role.NONE)))[0] == 403
 
 

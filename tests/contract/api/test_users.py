@@ -83,15 +83,26 @@ async def test_a_service_account_is_not_a_user(api: Api) -> None:
 
 
 async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
-    """``/users`` is the array of a page, ``/users/search`` the page itself; past the end both are empty."""
+    """``/users`` returns the users of a page as an array, and ``/users/search`` an object with the page and the total count."""
     for login in ("beta", "Alpha", "gamma"):
         await create_user(api, login)
     names = ["admin", "Alpha", "beta", "gamma"]
     status, users = await api("GET", "/api/users")
     assert (status, [user["login"] for user in users]) == (200, names)
     assert set(users[0]) == {
-        *("id", "uid", "name", "login", "email", "avatarUrl", "isAdmin", "isDisabled", "isProvisioned"),
-        *("lastSeenAt", "lastSeenAtAge", "authLabels", "created"),
+        "id",
+        "uid",
+        "name",
+        "login",
+        "email",
+        "avatarUrl",
+        "isAdmin",
+        "isDisabled",
+        "isProvisioned",
+        "lastSeenAt",
+        "lastSeenAtAge",
+        "authLabels",
+        "created",
     }
     assert users[0]["isAdmin"] is True
     assert [user["login"] for user in (await api("GET", "/api/users?query=ALPHA"))[1]] == ["Alpha"]
@@ -101,6 +112,7 @@ async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
         status, page = await api("GET", f"/api/users/search?{query}")
         assert (page["totalCount"], page["page"], page["perPage"], page["users"]) == (4, 1, 1000, users)
     assert (await api("GET", "/api/users/search?perpage=10&page=1"))[1]["perPage"] == 10
+    # An underscore is not a wildcard.
     assert (await api("GET", "/api/users?query=_"))[1] == []
 
 
@@ -195,7 +207,7 @@ async def test_users_are_not_revealed_without_permission(api: Api) -> None:
 
 
 async def test_a_grant_on_one_user_shows_only_that_user(api: Api) -> None:
-    """A grant on one user restricts lists and look-ups to that user. Others are unknown."""
+    """A caller with a grant on one user lists and reads only this user. Another user is 403 by id, and unknown to a look-up."""
     user_id = await create_user(api)
     limited_caller = await api.person("limited", Role.NONE, ("users:read", f"global.users:{user_id}"), grants_in=0)
     assert [user["id"] for user in (await api("GET", "/api/users", auth=limited_caller))[1]] == [user_id]

@@ -110,7 +110,18 @@ async def submit_jobs(shared: SharedObjects) -> None:
     """Submit jobs. Their versions are from the same sequence as those of objects, but are assigned under another lock."""
     for index in range(2 * ROUNDS):
         labels = {"team": shared.random.choice(("a", "b"))}
-        job = NewJob(f"j{index}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
+        job = NewJob(
+            f"j{index}",
+            namespace="default",
+            spec="{}",
+            repository=None,
+            action="sync",
+            labels=labels,
+            created="2026-01-01T00:00:00Z",
+            coalesce_key=None,
+            concurrency_group=None,
+            wake_key="work.sync",
+        )
         async with shared.writing() as connection:
             submitted = await jobs.submit(connection, JOB, [job], submitted_by={})
             await shared.pause()

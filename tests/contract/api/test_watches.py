@@ -13,7 +13,7 @@ from dashwright.common.identity import Role
 
 
 async def test_a_watch_continues_after_a_list(api: Api) -> None:
-    """Every change after the version of the list is sent, once and in order, and none from before."""
+    """A watch that starts at the version of a list sends every later change once and in order, and no earlier change."""
     await create(api, dashboard("before"))
     async with watching(api, resourceVersion=await current_version(api)) as watch:
         assert (watch.response.status, watch.response.content_type) == (200, "application/json")
@@ -260,7 +260,7 @@ async def test_the_number_of_watches_is_limited(start_api: StartApi) -> None:
 
 
 async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> None:
-    """A caller may have a quarter of WATCHES, so that others have room. Admins may have all."""
+    """A caller may have a quarter of WATCHES, so that another caller can open a watch. Admins may have all remaining watches."""
     api = await start_api(watches=8)
     viewer, other_viewer = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
     async with AsyncExitStack() as stack:
@@ -325,6 +325,7 @@ async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
 async def test_a_watch_ends_with_its_credentials(api: Api) -> None:
     """A watch ends when the key that started it expires."""
     start_version, auth = await current_version(api), f"Bearer {legacy_text('short')}"
+    # Six seconds are enough to open the watch on a busy machine.
     await api.legacy_key("short", role=Role.VIEWER, expires=int(time.time()) + 6)
     async with watching(api, auth=auth, resourceVersion=start_version) as watch:
         assert watch.response.status == 200
@@ -332,7 +333,7 @@ async def test_a_watch_ends_with_its_credentials(api: Api) -> None:
 
 
 async def test_a_watch_needs_read_permission(api: Api) -> None:
-    """A watch needs the same permission as a list."""
+    """A caller without a role cannot watch jobs."""
     unprivileged = await api.person("unprivileged", Role.NONE)
     async with watching(api, JOBS, auth=unprivileged) as watch:
         assert watch.response.status == 403

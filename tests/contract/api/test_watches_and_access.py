@@ -1,4 +1,4 @@
-"""Watches of callers whose visibility is limited."""
+"""Watches of callers who may read only some folders."""
 
 import pytest
 from tests.contract.api.conftest import Api

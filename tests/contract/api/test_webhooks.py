@@ -1,4 +1,4 @@
-"""Webhook deliveries: verified by signature only, accepted once, and acknowledged immediately."""
+"""Webhook deliveries. The gateway verifies their signature, accepts each delivery once, and does not wait for the job."""
 
 import asyncio
 import json
@@ -15,6 +15,8 @@ from tests.servers.git_host import signature
 
 from dashwright.common.stores import resources
 
+MEBIBYTE = 1024 * 1024
+
 
 async def test_a_push_queues_a_sync(api: Api) -> None:
     """A push queues a sync without calling a worker, and the audit names the host as actor."""
@@ -30,7 +32,7 @@ async def test_a_push_queues_a_sync(api: Api) -> None:
 
 
 async def test_a_delivery_is_accepted_once(api: Api) -> None:
-    """Repeated deliveries are detected, also concurrent ones and those with another id, because the id is not signed."""
+    """A repeated delivery is detected, even if it is concurrent or has another id, because the id is not signed."""
     await create_hooked_repository(api)
     responses = await asyncio.gather(*(deliver(api) for _ in range(5)))
     assert {status for status, _ in responses} <= {200, 202}
@@ -85,9 +87,9 @@ async def test_the_body_of_a_delivery_that_cannot_be_verified_is_not_read(api: A
     async def send_endlessly() -> Any:
         """Yield 40 MiB, which no server would read into its buffers."""
         nonlocal sent_bytes
-        while sent_bytes < 40 << 20:
-            sent_bytes += 1 << 16
-            yield b"x" * (1 << 16)
+        while sent_bytes < 40 * MEBIBYTE:
+            sent_bytes += 65_536
+            yield b"x" * 65_536
 
     async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=send_endlessly(), headers=headers) as response:
         assert response.status == 401
@@ -102,13 +104,14 @@ async def test_a_compressed_delivery_is_refused_before_it_is_verified(api: Api) 
 async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     """While a large delivery is received, another one from the same network is refused, and small ones are accepted."""
     await create_hooked_repository(api)
-    large_body = json.dumps({**PUSH, "filler": "x" * (24 << 20)}).encode()
+    large_body = json.dumps({**PUSH, "filler": "x" * (24 * MEBIBYTE)}).encode()
     is_almost_sent, may_end = asyncio.Event(), asyncio.Event()
 
     async def chunks() -> Any:
         """Yield the large body in chunks of 1 MiB, but hold its last byte back until the test permits it."""
-        for offset in range(0, len(large_body) - 1, 1 << 20):
-            yield large_body[offset : min(offset + (1 << 20), len(large_body) - 1)]
+        body_without_end = large_body[:-1]
+        for offset in range(0, len(body_without_end), MEBIBYTE):
+            yield body_without_end[offset : offset + MEBIBYTE]
         is_almost_sent.set()
         await may_end.wait()
         yield large_body[-1:]
@@ -131,10 +134,11 @@ async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
 
 
 async def test_the_size_of_deliveries_is_limited(api: Api) -> None:
-    """Deliveries of up to 25 MB, the maximum that hosts send, are accepted."""
+    """Deliveries of up to 25 MiB, the maximum that hosts send, are accepted."""
     await create_hooked_repository(api)
-    assert (await deliver(api, {**PUSH, "filler": "x" * (24 << 20)}))[0] == 202
-    assert (await deliver(api, {**PUSH, "filler": "x" * (25 << 20)}, delivery_id="d-2"))[0] == 413
+    assert (await deliver(api, {**PUSH, "filler": "x" * (24 * MEBIBYTE)}))[0] == 202
+    # With the other fields, the body is larger than 25 MiB.
+    assert (await deliver(api, {**PUSH, "filler": "x" * (25 * MEBIBYTE)}, delivery_id="d-2"))[0] == 413
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-www-form-urlencoded"])
@@ -200,7 +204,7 @@ async def test_a_delivery_does_not_wait_for_writers_of_objects(api: Api) -> None
 
 
 async def test_many_deliveries_leave_connections_to_requests(api: Api, database_url: str) -> None:
-    """While more deliveries than there are connections wait for the database, another request is completed."""
+    """While more deliveries than the gateway has connections wait for the database, another request is completed."""
     await create_hooked_repository(api)
     connection = await asyncpg.connect(database_url)
     waiting_locks = "select count(*) from pg_locks where relation = 'job'::regclass and not granted"
