@@ -28,9 +28,9 @@ def dashboard(name: str, **metadata: Any) -> dict[str, Any]:
     ids=["terraform", "file provisioning", "unknown manager", "finalizer"],
 )
 async def test_an_editor_cannot_exclude_admins(api: Api, metadata: dict[str, Any], create_status: int, update_status: int) -> None:
-    """An Editor may set Terraform as manager, but an Admin must set another manager or a finalizer.
+    """An Editor may make a tool such as Terraform the manager of an object. Only an Admin may set another manager or a finalizer.
 
-    The Editor may then change the other fields of the object.
+    Then the Editor may change the other fields of the object.
     """
     editor = await api.person("editor", Role.EDITOR)
     assert (await api("POST", DASHBOARDS, dashboard("first", **metadata), auth=editor))[0] == create_status

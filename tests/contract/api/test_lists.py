@@ -12,14 +12,14 @@ import orjson
 import pytest
 import yaml
 from tests.contract.api.conftest import ADMIN, Api
+from tests.contract.api.stored_jobs import insert_job
 
 from dashwright.api.resources import listing
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.identity import Role
 from dashwright.common.kinds.kind import Extract
-from dashwright.common.kinds.registry import DASHBOARD, JOB
-from dashwright.common.stores import jobs, resources
-from dashwright.common.stores.job_records import NewJob
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Write
 
 GROUP: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default"
@@ -347,14 +347,10 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
         assert namespaces_and_names(pages) == expected_objects
         assert len({page["metadata"]["resourceVersion"] for page in pages}) == 1
     assert namespaces_and_names(await pages_of(api, "", all_namespaces)) == expected_objects
-    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace!%3Dorg-2&limit=1", all_namespaces)) == [
-        ("default", "a"),
-        ("default", "c"),
-        ("org-3", "a"),
-    ]
-    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", all_namespaces)) == [
-        ("org-2", "d")
-    ]
+    pages = await pages_of(api, "fieldSelector=metadata.namespace!%3Dorg-2&limit=1", all_namespaces)
+    assert namespaces_and_names(pages) == [("default", "a"), ("default", "c"), ("org-3", "a")]
+    pages = await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", all_namespaces)
+    assert namespaces_and_names(pages) == [("org-2", "d")]
     first = (await api("GET", f"{all_namespaces}?limit=2"))[1]
     assert first["metadata"]["remainingItemCount"] == 4
     # The second page has the version of the first one and does not show these two changes.
@@ -381,29 +377,14 @@ async def test_lists_over_all_namespaces_are_for_server_admins(api: Api) -> None
 
 async def test_jobs_are_listed_in_their_current_state(api: Api) -> None:
     """Jobs are listed with selectors and pages. A list of an older version is 410, because only the current state is stored."""
-    async with api.database.transaction() as connection:
-        new_jobs = [
-            NewJob(
-                name,
-                namespace="default",
-                spec="{}",
-                repository=None,
-                action="sync",
-                labels={"test": name},
-                created="2026-01-02T03:04:05Z",
-                coalesce_key=None,
-                concurrency_group=None,
-                wake_key="none",
-            )
-            for name in ("a", "b", "c")
-        ]
-        await jobs.submit(connection, JOB, new_jobs, submitted_by={})
+    for name in ("a", "b", "c"):
+        await insert_job(api, name, repository=f"repository-of-{name}")
     _, complete = await api("GET", JOBS)
     assert names_of(complete) == ["a", "b", "c"]
     _, first = await api("GET", f"{JOBS}?limit=2")
     assert (names_of(first), first["metadata"]["remainingItemCount"]) == (["a", "b"], 1)
     assert names_of((await api("GET", f"{JOBS}?continue={first['metadata']['continue']}"))[1]) == ["c"]
-    assert names_of((await api("GET", f"{JOBS}?limit=1&labelSelector=test%3Dc"))[1]) == ["c"]
+    assert names_of((await api("GET", f"{JOBS}?limit=1&labelSelector=repository%3Drepository-of-c"))[1]) == ["c"]
     assert names_of((await api("GET", f"{JOBS}?fieldSelector=metadata.name%3Db"))[1]) == ["b"]
     version = complete["metadata"]["resourceVersion"]
     assert names_of((await api("GET", f"{JOBS}?resourceVersion={version}&resourceVersionMatch=Exact"))[1]) == ["a", "b", "c"]

@@ -84,7 +84,8 @@ async def test_a_panel_is_drawn_alone(gateway: Api) -> None:
     assert (await fetch(gateway, f"{PICTURE}?panelId=99"))[0] == 404
     for wrong_query in ("width=9", "width=x", "theme=pink", "format=gif", "scale=9", "from=never"):
         status, _, body, _ = await fetch(gateway, f"{PICTURE}?{wrong_query}")
-        assert (status, b"message" in body) == (400, True), wrong_query
+        assert status == 400, wrong_query
+        assert b"message" in body, wrong_query
 
 
 async def test_a_picture_needs_permission_to_view_and_query(gateway: Api) -> None:
@@ -112,14 +113,16 @@ async def test_the_url_sets_variables_zone_and_rows(gateway: Api) -> None:
     assert (status, media_type) == (200, "application/json"), body
     assert json.loads(body) == {"panels": [{"id": 9, "title": "In b + c at Asia/Tokyo", "type": "text", "state": "drawn"}], "notices": []}
     status, _, body, _ = await fetch(gateway, "/render/d-solo/urls?panelId=9&format=svg")
-    assert (status, b"In a at UTC" in body) == (200, True)
+    assert status == 200
+    assert b"In a at UTC" in body
     for wrong_query, name in (
         ("tz=Mars", b"tz"),
         ("rows=all", b"rows"),
         ("&".join(f"var-{index}=1" for index in range(101)), b"variables"),
     ):
         status, _, body, _ = await fetch(gateway, f"/render/d/urls?{wrong_query}")
-        assert (status, name in body) == (400, True), body
+        assert status == 400, body
+        assert name in body, body
 
 
 async def test_the_url_may_have_the_middle_and_length_of_the_range(gateway: Api) -> None:
@@ -163,7 +166,8 @@ async def test_a_panel_is_drawn_at_the_address_of_grafana(gateway: Api) -> None:
     assert ">Answer &lt;&amp;&gt;<" in text
     assert ">Walk<" not in text
     status, _, body, _ = await fetch(gateway, "/render/d-solo/pictured")
-    assert (status, b"panelId is missing" in body) == (400, True)
+    assert status == 400
+    assert b"panelId is missing" in body
 
 
 async def test_library_panels_are_drawn_if_the_caller_may_read_them(gateway: Api) -> None:

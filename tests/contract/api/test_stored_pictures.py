@@ -37,7 +37,7 @@ async def test_a_stored_picture_needs_no_credentials(api: Api, database: Databas
         assert (response.status, response.content_type, await response.read()) == (200, "image/png", PICTURE.body)
         assert "sandbox" in response.headers["Content-Security-Policy"]
     for path in (f"{RENDER}/{uuid.uuid4()}", f"{RENDER}/abc", RENDER, f"{RENDER}/", f"{RENDER.replace('/r/', '/other/')}/{picture_id}"):
-        # Without credentials, a path that is no public route is 401.
+        # Without credentials, a path outside of the public routes is 401.
         assert (await api("GET", path, auth=None))[0] in (401, 404), path
         assert (await api("GET", path))[0] == 404, path
     status, body = await api("GET", f"{RENDER}/a%20b", auth=None)
