@@ -205,7 +205,7 @@ async def test_a_hook_is_deleted_with_its_repository(api: Api, worker: JobsWorke
 
 
 async def test_a_hook_is_kept_without_its_finalizer(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
-    """Deleting a repository keeps its webhook if the finalizer that deletes webhooks was removed from the repository."""
+    """If the finalizer ``cleanup``, which deletes webhooks, was removed from a repository, deleting the repository keeps its webhook."""
     await create_repository(api, host)
     await worker.hooks.refresh()
     _, body = await api("GET", f"{REPOSITORIES}/boards")
@@ -335,7 +335,7 @@ async def test_concurrent_workers_create_one_hook(api: Api, worker: JobsWorker, 
 async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(
     api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree
 ) -> None:
-    """A webhook that is created while its repository is deleted is deleted as well, since the deletion could not know of it."""
+    """If a repository is deleted while its webhook is created, the worker deletes the webhook, of which the deletion could not know."""
     await create_repository(api, host)
 
     async def delete_first(request: web.Request) -> None:

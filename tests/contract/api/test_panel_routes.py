@@ -135,7 +135,7 @@ async def test_a_validation_returns_all_faults(session: aiohttp.ClientSession) -
 
 
 async def test_a_correct_panel_is_valid(session: aiohttp.ClientSession) -> None:
-    """A correct panel, also one without targets, is valid; a body that is not JSON is 400."""
+    """A correct panel with or without targets is valid; a body that is not JSON is 400."""
     for targets in ([], [SOURCE, math("B", "$A")]):
         assert await post(session, "/api/panels/validate", {"type": "graph", "targets": targets}) == (200, {"valid": True, "faults": []})
     async with session.post("/api/panels/validate", data=b"{", headers=CREDENTIALS) as response:
@@ -216,7 +216,7 @@ async def test_schemas_are_published(session: aiohttp.ClientSession, path: str, 
 
 
 async def test_an_unknown_schema_is_404(session: aiohttp.ClientSession) -> None:
-    """An unknown schema is 404 with the names of the existing ones."""
+    """A request for the schema of an unknown type is 404, and the message names the known types."""
     async with session.get("/api/panels/schema/maths", headers=CREDENTIALS) as response:
         assert response.status == 404
         assert "classic_conditions" in (await response.json())["message"]

@@ -99,7 +99,7 @@ async def test_a_search_filters_sorts_and_has_pages(api: Api) -> None:
     ids=["empty", "no queries", "no data source", "object", "text", "NUL in the data source", "NUL in a query", "too large"],
 )
 async def test_invalid_entries_are_refused(api: Api, body: Any) -> None:
-    """Invalid and too large queries return 400, and nothing is stored."""
+    """An entry whose data source or queries are missing, invalid or too large is 400, and nothing is stored."""
     assert (await api("POST", PATH, body))[0] == 400
     assert await search_history(api) == []
 

@@ -224,10 +224,11 @@ async def test_a_token_has_no_user_quotas(api: Api) -> None:
 
 
 async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
-    """The audit event of a limit has actor, owner and limit; a request with an invalid body has no event."""
+    """The audit event of a limit has the owner, the target and the stored limit. A request with an invalid body has no event."""
     await api("PUT", f"{ORG_1_QUOTAS}/api_key", {"limit": -5})
     await api("PUT", f"{ORG_1_QUOTAS}/api_key", {"limit": "x"})
     await api("PUT", f"{USER_1_QUOTAS}/org_user", {"limit": 3})
+    # The newest event is the first.
     events = (await api("GET", "/api/audit?action=quota.update"))[1]["events"]
     assert [(event["object"], event["details"]) for event in events] == [
         ("user:1", {"target": "org_user", "limit": 3}),

@@ -76,7 +76,7 @@ async def test_a_folder_cannot_be_released(api: Api) -> None:
 
 
 async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServer, tmp_path: Path) -> None:
-    """The next sync reports the file of a released object as an error. The object remains unmanaged, also when the file is deleted."""
+    """The next sync reports the file of a released object as an error. The object is kept, even after its file is deleted."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     team = await create_repository(git_api, tmp_path / "team", work_tree, git_server.url("team.git"))

@@ -254,7 +254,8 @@ async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worke
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     await record_health(api, "team", healthy=True)
     for method in ("POST", "PUT", "DELETE"):
-        status, error = await api(method, f"{FILES}/a.json", None if method == "DELETE" else DASHBOARD)
+        body = None if method == "DELETE" else DASHBOARD
+        status, error = await api(method, f"{FILES}/a.json", body)
         assert status == 409
         assert "marked for deletion" in error["message"]
     assert (await api("GET", f"{FILES}/a.json"))[0] == 200
@@ -279,10 +280,13 @@ async def test_the_reason_why_a_repository_is_unhealthy_requires_the_right_to_re
     """The reason why a repository is unhealthy contains addresses and folders, so it is shown only to callers who may read repositories."""
     await record_health(api, "team", healthy=False)
     editor, folder_editor = await api.person("editor", Role.EDITOR), await create_folder_editor(api, "closed", "ina")
-    for auth, reason in ((editor, ": it is so"), (folder_editor, "")):
+    without_reason = "The repository configuration is not healthy"
+    # ``record_health`` records the reason "it is so".
+    with_reason = f"{without_reason}: it is so"
+    for auth, message in ((editor, with_reason), (folder_editor, without_reason)):
         for method, body in (("GET", None), ("PUT", DASHBOARD)):
             status, error = await api(method, f"{FILES}/a.json", body, auth=auth)
-            assert (status, error["message"]) == (424, f"The repository configuration is not healthy{reason}")
+            assert (status, error["message"]) == (424, message)
 
 
 async def test_a_worker_that_takes_too_long_is_a_timeout(api: Api, worker: FakeJobsWorker, monkeypatch: pytest.MonkeyPatch) -> None:

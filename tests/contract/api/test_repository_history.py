@@ -20,7 +20,7 @@ async def commits(api: Api, path: str = "", **query: str) -> list[str]:
 
 
 async def test_branches_are_listed(git_api: Api, git_server: GitServer) -> None:
-    """Branches are listed by name with their commits, for Editors too."""
+    """Editors list the branches by name with their newest commits. They cannot list the history, and Viewers can list neither."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A")})
     second = work_tree.commit({"a.json": dashboard("a", "B")}, branch="feature/x")

@@ -114,7 +114,7 @@ async def test_owner_references_are_kept(api: Api) -> None:
 
 @pytest.mark.parametrize("name", ["test-dashboard-", "UPPER_lower-9", "_", "a" * 40])
 async def test_a_name_may_be_an_old_uid(api: Api, name: str) -> None:
-    """A name may be a uid of an older Grafana: with upper-case letters, digits, hyphens and underscores, also at its end."""
+    """A name may be a uid of an older Grafana: it may contain upper-case letters, digits, hyphens and underscores, even at its end."""
     await create_object(api, dashboard(name))
     assert (await api("GET", f"{DASHBOARDS}/{name}"))[0] == 200
 

@@ -149,7 +149,7 @@ async def test_one_of_concurrent_creates_succeeds(api: Api, account: int) -> Non
 
 
 async def test_the_quota_limits_tokens(start_api: StartApi) -> None:
-    """The quota also applies to concurrent requests; the error has the limit and the number of tokens."""
+    """Concurrent creates stop at the quota; the error has the limit and the number of tokens and legacy keys."""
     api = await start_api(quota_defaults="org_api_key=10")
     account = await api.account("robot")
     await api.legacy_key("one of them")
@@ -234,7 +234,7 @@ async def test_tokens_are_found_by_the_uid_of_their_account(api: Api, account: i
 
 
 async def test_a_grant_is_limited_to_its_account(api: Api, account: int) -> None:
-    """A caller with a grant on another account gets 403, also for an unknown account."""
+    """A caller with a grant on one account receives 403 for other accounts, whether they exist or not."""
     granted_account = await api.account("other", Role.NONE)
     limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{granted_account}"))
     for account_id in (account, 9999):

@@ -191,7 +191,7 @@ async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any,
 
 
 async def test_an_update_changes_the_given_fields(api: Api) -> None:
-    """An update keeps missing fields, and unknown ones have no effect."""
+    """An update changes only the fields in its body, and unknown fields have no effect."""
     account = await api.account("robot", Role.EDITOR)
     status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {"name": "foo", "role": "Admin"})
     assert status == 200
@@ -362,9 +362,9 @@ async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> N
 
 @pytest.mark.parametrize("action", ["users.permissions:write", "users.permissions:update"], ids=["current name", "older name"])
 async def test_an_account_with_more_grants_cannot_be_controlled(api: Api, action: str) -> None:
-    """Global grants of the account are compared with global grants of the caller, also under older names.
+    """A caller cannot control an account with a global grant, even of an older name, unless the caller has an equal global grant.
 
-    Server admins and equal callers may control the account.
+    Server admins have all grants.
     """
     account = await api.account("root")
     await api.grant(account, action, "*", 0)

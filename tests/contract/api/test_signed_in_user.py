@@ -83,7 +83,7 @@ async def test_a_rejected_password_change_keeps_the_password(api: Api, body: Any
 
 
 async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> None:
-    """After too many attempts, even the correct old password is refused. The message is the same, so it does not reveal the password."""
+    """After too many attempts, the correct old password is refused with the message of a wrong one, which does not reveal the password."""
     attempts = 3
     api = await start_api(login_attempts=attempts)
     refusal = (400, {"message": "Invalid old password"})

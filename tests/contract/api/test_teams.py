@@ -110,9 +110,9 @@ async def test_a_search_has_pages_sorted_by_name(api: Api) -> None:
 
 
 async def test_missing_fields_are_kept(api: Api) -> None:
-    """An update of the name keeps the e-mail address, and the other way round.
+    """An update keeps the name or e-mail address that it omits.
 
-    An empty e-mail address deletes it, and an empty name is invalid.
+    An empty e-mail address deletes the stored address, and an empty name is invalid.
     """
     team = await create_team(api, "A", email="a@example.org")
     assert await api("PUT", f"/api/teams/{team}", {"name": "B"}) == (200, {"message": "Team updated"})

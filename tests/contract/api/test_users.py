@@ -117,7 +117,7 @@ async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
 
 
 async def test_an_update_keeps_missing_fields(api: Api) -> None:
-    """An update of the login keeps the e-mail address, and the other way round. An empty name is stored."""
+    """An update keeps the login or e-mail address that it omits. An empty name is stored."""
     user_id = await create_user(api, "anna", email="anna@x.org", name="Anna")
     assert await api("PUT", f"/api/users/{user_id}", {"login": "ann"}) == (200, {"message": "User updated"})
     assert (await api("PUT", f"/api/users/{user_id}", {"email": "a@x.org", "theme": "dark", "name": ""}))[0] == 200

@@ -44,7 +44,7 @@ async def test_a_watch_sends_only_changes_of_its_kind(api: Api) -> None:
 
 
 async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
-    """A watch may continue from any version in the stored change stream, also from before the first watch."""
+    """A watch may continue from any version in the stored change stream, even if no watch was open then."""
     start_version = await current_version(api)
     for name in ("a", "b", "c"):
         await create(api, dashboard(name))
@@ -68,7 +68,7 @@ async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
 
 
 async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
-    """The bookmark after the initial events has a version of the store and marks their end, also for an empty collection."""
+    """A bookmark with the version of the store marks the end of the initial events, even if the collection is empty."""
     query: dict[str, Any] = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     for names, new_name in (([], "a"), (["a"], "b")):
         async with watching(api, **query) as watch:
@@ -84,7 +84,7 @@ async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
 
 
 async def test_initial_events_are_optional(api: Api) -> None:
-    """With ``sendInitialEvents=false`` a watch starts with the next change, also without a version."""
+    """With ``sendInitialEvents=false``, a watch without a version starts with the next change."""
     await create(api, dashboard("before"))
     async with watching(api, sendInitialEvents="false", resourceVersionMatch="NotOlderThan") as watch:
         await create(api, dashboard("after"))
@@ -221,7 +221,7 @@ async def test_events_are_sent_as_metadata_only(api: Api) -> None:
 
 
 async def test_jobs_are_watched(api: Api) -> None:
-    """A watch of jobs sends the existing ones, their changes and their end."""
+    """A watch of jobs sends the existing jobs, then changed jobs and deleted jobs."""
     names = []
     for index in range(2):
         name = f"j{index}"

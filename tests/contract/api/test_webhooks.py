@@ -102,7 +102,7 @@ async def test_a_compressed_delivery_is_refused_before_it_is_verified(api: Api) 
 
 
 async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
-    """While a large delivery is received, another one from the same network is refused, and small ones are accepted."""
+    """While a large delivery is received, a second large delivery from its network is refused, and a small one is accepted."""
     await create_hooked_repository(api)
     large_body = json.dumps({**PUSH, "filler": "x" * (24 * MEBIBYTE)}).encode()
     is_almost_sent, may_end = asyncio.Event(), asyncio.Event()
