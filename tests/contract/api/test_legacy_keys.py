@@ -30,7 +30,7 @@ async def test_no_keys_are_an_empty_list(api: Api) -> None:
 
 
 async def test_a_key_has_the_fields_of_grafana(api: Api) -> None:
-    """Fields without a value are absent, not null; times are RFC 3339 in UTC with whole seconds; the fields keep their order."""
+    """A key has its fields in Grafana's order. A field without a value is absent, and times are RFC 3339 in UTC with whole seconds."""
     expiring_key = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=TOMORROW)
     unlimited_key = await api.legacy_key("API", role=Role.ADMIN)
     last_used_at = datetime(2026, 1, 31, 12, 30, 15, 999_000, UTC)
@@ -78,7 +78,7 @@ async def test_all_keys_are_listed_by_name(api: Api) -> None:
     ],
 )
 async def test_expired_keys_are_listed_on_request(api: Api, query: str, names: list[str]) -> None:
-    """Expired keys are listed with a true parameter; any invalid value counts as false."""
+    """Expired keys are listed only if ``includeExpired`` is true. A value that is not a boolean counts as false."""
     await api.legacy_key("never")
     await api.legacy_key("valid", expires=TOMORROW)
     await api.legacy_key("ended", expires=YESTERDAY)

@@ -32,7 +32,7 @@ async def search_elements(api: Api, query: str = "", **options: Any) -> list[str
 
 
 async def test_an_element_is_created_read_and_deleted(api: Api) -> None:
-    """An element has its folder and its model with unchanged digits; the resource API has the same object."""
+    """A new element has its folder, and its model with unchanged digits. The resource API has it, and after its delete it is 404."""
     shared_folder = await folder(api, "f1", "Shared")
     data = (
         '{"uid":"p1","name":"CPU load","folderUid":"f1","model":{"type":"gauge","description":"d","exact":1.10,"big":12345678901234567890}}'

@@ -1,4 +1,4 @@
-"""Library panels in repositories: a sync reads them from files, an edit changes the file, and an export writes them with the dashboards."""
+"""Library panels in repositories. A sync stores the panels of files, an edit changes the file, and an export writes the files."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -51,7 +51,7 @@ async def sync_of_panels(git_api: Api, git_server: GitServer, work_tree: WorkTre
 
 
 async def test_library_panels_are_synced(git_api: Api, sync_of_panels: dict[str, Any]) -> None:
-    """A library panel is stored in the folder of its directory and counted as its own kind; a dashboard shows it."""
+    """A sync stores and counts library panels, and a dashboard is connected to its panel. A second sync changes nothing."""
     assert sync_of_panels["state"] == "success", sync_of_panels
     assert counts(sync_of_panels) == {"create": 1}  # the dashboard
     assert counts(sync_of_panels, "librarypanels") == {"create": 2}

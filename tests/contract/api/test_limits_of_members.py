@@ -1,4 +1,4 @@
-"""Limits of members who are not Admins: they cannot block Admins from objects, or join teams with more rights."""
+"""Limits of Editors and Viewers. They can neither lock objects against Admins nor join a team to gain its rights."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Files are returned with lint issues, according to the lint configuration of the same commit."""
+"""Lint of dashboards in repositories. A file is returned with its lint issues, by the lint configuration at its commit."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

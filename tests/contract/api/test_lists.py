@@ -138,7 +138,7 @@ async def _replay_changes(database: Database, last_version: int) -> list[Any]:
 
 
 async def test_a_list_has_its_version_and_the_remaining_count(api: Api) -> None:
-    """The remaining count decreases from page to page despite writes in between; the last page has none."""
+    """The remaining count decreases from page to page and ignores writes after the first page. The last page has no remaining count."""
     await create_dashboards(api, "a", "b", "c", "d", "e")
     _, first = await api("GET", f"{LIST}?limit=2")
     assert first["metadata"]["remainingItemCount"] == 3
@@ -186,7 +186,7 @@ async def test_an_expired_token_is_410_with_a_new_one(api: Api) -> None:
     ],
 )
 async def test_a_list_has_the_newest_version(api: Api, query: str, names: str) -> None:
-    """A list has the newest version; only ``Exact`` selects an older one. Unknown parameters are ignored."""
+    """A list has the newest version, unless ``Exact`` selects an older version. Unknown parameters are ignored."""
     await create_dashboards(api, "a", "b")
     _, earlier_list = await api("GET", LIST)
     await create_dashboards(api, "c")

@@ -366,7 +366,7 @@ async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsW
 async def test_repositories_over_ssh_have_no_hooks(
     api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree, tmp_path: Path
 ) -> None:
-    """An SSH address has no API: its old webhook is deleted, and nothing is reported as missing."""
+    """If the URL of a repository becomes an SSH address, which has no API, the webhook is deleted, and its status is empty."""
     await create_repository(api, host)
     await worker.hooks.refresh()
     assert len(host.repositories["team/boards"].hooks) == 1

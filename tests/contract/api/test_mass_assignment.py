@@ -1,4 +1,4 @@
-"""Fields that a route does not declare have no effect in a body."""
+"""Mass assignment: fields of a body that its route does not declare have no effect."""
 
 from typing import Any
 

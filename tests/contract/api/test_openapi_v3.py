@@ -1,4 +1,4 @@
-"""OpenAPI documents over HTTP: the index lists each of them, and clients may cache a document by its address."""
+"""OpenAPI documents over HTTP. An index lists all documents, and clients may cache a document by its address."""
 
 from typing import Any
 

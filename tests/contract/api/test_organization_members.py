@@ -76,7 +76,7 @@ async def test_members_are_looked_up_and_searched(api: Api) -> None:
 
 
 async def test_a_grant_on_one_member_limits_the_list(api: Api) -> None:
-    """A caller with a grant on one user sees that member; without any grant the list is rejected."""
+    """A caller with a grant on one user lists only this member. For a caller without a grant the list is 403."""
     await api.person("anna", Role.VIEWER)
     anna = await user_id_of(api, "anna")
     limited_caller = await api.person("limited", Role.NONE, ("org.users:read", f"users:id:{anna}"))
@@ -131,7 +131,7 @@ async def test_members_of_an_unknown_organization_cannot_be_changed(api: Api) ->
 
 @pytest.mark.parametrize("body", [{"role": "admin"}, {"role": ""}, {}, {"role": "Owner"}, {"role": None}], ids=str)
 async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
-    """A role is one of four, case-sensitively; any other value is rejected and changes nothing."""
+    """A body whose role is missing or not exactly None, Viewer, Editor or Admin is refused."""
     await api.person("anna", Role.VIEWER)
     user_id = await user_id_of(api, "anna")
     invalid = (400, {"message": "Invalid role specified; give one of None, Viewer, Editor, Admin"})
@@ -175,7 +175,7 @@ async def test_a_change_of_role_applies_to_the_next_request(api: Api) -> None:
 
 
 async def test_the_last_admin_is_protected(api: Api) -> None:
-    """The last Admin of an organization cannot be removed or demoted; service accounts do not count."""
+    """The last Admin of an organization can be neither removed nor demoted, even if a service account has the role Admin."""
     await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true)""")
     await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Admin' from "user" where login = 'sa'""")
     for path in ("/api/org/users/1", "/api/orgs/1/users/1"):

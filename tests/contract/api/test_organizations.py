@@ -1,4 +1,4 @@
-"""Organizations over HTTP: fields, messages and statuses, as existing clients read them."""
+"""Organizations over HTTP, with the fields, messages and statuses that existing clients expect."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
 
 
 async def test_a_name_has_a_maximum_length(api: Api) -> None:
-    """At most 190 characters are accepted; for more, the error names the member."""
+    """A name has at most 190 characters. The error for a longer name has its length and the limit."""
     assert (await api("POST", "/api/orgs", {"name": "a" * 190}))[0] == 200
     status, error = await api("POST", "/api/orgs", {"name": "b" * 191})
     assert (status, error["message"]) == (400, "name has 191 characters; at most 190 are allowed")
@@ -135,7 +135,7 @@ async def test_an_organizations_number_is_an_integer(api: Api, org_id: str) -> N
 
 
 async def test_other_organizations_are_not_revealed(api: Api) -> None:
-    """An Admin receives the same 403 for existing and unknown organizations; a server admin receives 404."""
+    """An Admin of one organization receives the same 403 for another organization and for an unknown one."""
     org_admin = await api.person("boss", Role.ADMIN)
     org_id = await api.organization("Secret")
     for method, path, body in (

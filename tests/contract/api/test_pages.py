@@ -170,7 +170,7 @@ async def test_long_lists_have_pages(gateway: Api) -> None:
 
 
 async def test_pages_contain_readable_objects(gateway: Api) -> None:
-    """A hidden folder is neither listed nor found; repositories and jobs need permission to list them."""
+    """Pages do not show a hidden folder or the objects in it. A user without permission to list repositories does not see them."""
     viewer = await gateway.person("vera", Role.VIEWER)
     assert (await gateway("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
     page = await open_page(gateway, "/", viewer)

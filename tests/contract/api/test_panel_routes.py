@@ -274,7 +274,7 @@ TRANSFORMED_PANEL = {"type": "table", "targets": [SOURCE, {**SOURCE, "refId": "B
 
 
 async def test_a_panel_has_transformed_frames_on_request(session: aiohttp.ClientSession) -> None:
-    """The frames of visible queries are transformed in order; the results are unchanged. Without the parameter no frame is transformed."""
+    """With ``transform=true``, the response has the transformed frames of visible queries next to the unchanged results."""
     steps = [{"id": "reduce", "options": {"reducers": ["max"]}}, {"id": "organize", "options": {"renameByName": {"Max": "Peak"}}}]
     panel = {**TRANSFORMED_PANEL, "transformations": steps}
     status, body = await post(session, "/api/panels/query?transform=true", panel)

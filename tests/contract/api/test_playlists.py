@@ -95,7 +95,7 @@ async def test_a_used_uid_is_refused(api: Api) -> None:
 
 
 async def test_viewers_read_and_editors_change_playlists(api: Api) -> None:
-    """A Viewer reads everything and changes nothing; a grant allows only its own action."""
+    """A Viewer reads playlists and cannot change them. An Editor can. A grant on deletes permits deletes, but no reads."""
     uid = await create_playlist(api)
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
     assert (await api("GET", f"{PATH}/{uid}", auth=viewer))[0] == 200

@@ -1,4 +1,4 @@
-"""``/api/plugins``: the types that this product has, in the form in which Grafana lists its plugins."""
+"""The routes below ``/api/plugins``, which list data sources and panel types as Grafana lists its plugins."""
 
 import pytest
 from tests.contract.api.conftest import Api

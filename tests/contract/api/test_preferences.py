@@ -1,4 +1,4 @@
-"""Preferences of users, teams and organizations: only those that are set are returned, and references must exist."""
+"""Preferences of users, teams and organizations. A response has only the preferences that are set."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Previews: a preview is a page that shows the dashboard of a repository's file at a ref, and compares it with the stored dashboard."""
+"""Preview pages. A preview shows the dashboard of a repository's file at a ref, and compares it with the stored dashboard."""
 
 import asyncio
 import re

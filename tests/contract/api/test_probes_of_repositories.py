@@ -1,4 +1,4 @@
-"""Probes: before the gateway accepts a job, the jobs worker probes the repository if the last probe is too old."""
+"""Probes of repositories. If the last probe is too old, the gateway requests a new probe before it accepts a job."""
 
 import time
 from collections.abc import AsyncIterator

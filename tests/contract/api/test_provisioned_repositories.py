@@ -1,4 +1,4 @@
-"""Repositories that files declare: reading the files creates, updates and deletes them, and clients cannot change them."""
+"""Repositories that files declare. Reads of the files create, update and delete these repositories, and clients cannot change them."""
 
 import asyncio
 import base64
@@ -135,7 +135,7 @@ async def test_a_repository_that_is_declared_again_is_kept(api: Api, files: File
 
 
 async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvisioning) -> None:
-    """A finalizer of a client delays the delete; the client may remove it, and no read repeats the delete."""
+    """A declared finalizer delays the delete of a repository until a client removes it. Further reads do not change the repository."""
     files.write("team.yaml", declaration(metadata={"name": "team", "finalizers": ["example.com/mine"]}))
     await files.read()
     files.write("team.yaml")
@@ -380,7 +380,7 @@ async def test_gateways_keep_repositories_equal_to_the_files(start_api: StartApi
 
 
 async def test_a_gateway_starts_without_the_directory(start_api: StartApi, api: Api, database: Database) -> None:
-    """A missing directory neither ends the start nor deletes anything; once it exists, its files are applied."""
+    """A gateway starts although its directory is missing, and applies the files once the directory exists."""
     root = api.data / "absent"
     gateway = await start_api(provisioning_dir=str(root), provisioning_seconds=0.05)
     files = FileProvisioning(api)

@@ -1,4 +1,4 @@
-"""Tools such as grafanactl, which keep dashboards in files: their discovery requests, pushes and pulls."""
+"""Requests of tools such as grafanactl, which push dashboards from files and pull them into files."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Histories of queries: each user has one in each organization."""
+"""Histories of queries. Each user has one history in each organization."""
 
 import asyncio
 from typing import Any, Final
@@ -114,7 +114,7 @@ async def test_a_long_comment_is_refused(api: Api) -> None:
 
 
 async def test_a_history_is_that_of_one_user_in_one_organization(api: Api) -> None:
-    """No other user, not even an Admin, finds or changes an entry; the same user has another history in another organization."""
+    """Only the user who added an entry finds and changes it, and only in the organization where it was added."""
     editor = await api.person("editor", Role.EDITOR)
     uid = await add_entry(api, auth=editor)
     org_id = await api.organization("Other")

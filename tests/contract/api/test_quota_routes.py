@@ -215,7 +215,7 @@ async def test_a_grant_on_one_user_covers_no_other_user(api: Api) -> None:
 
 
 async def test_a_token_has_no_user_quotas(api: Api) -> None:
-    """A token has no user quotas: the error says that the route is about a signed-in user."""
+    """A request with a token for the quotas of the signed-in user is 403 with the reason. It may read those of its organization."""
     _, text = await api.token(await api.account("robot", Role.ADMIN), "t")
     status, body = await api("GET", OWN_QUOTAS, auth=f"Bearer {text}")
     expected = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"

@@ -1,4 +1,4 @@
-"""A git host that limits requests delays jobs, but does not fail them, and clients are notified."""
+"""Git hosts that limit requests. A job waits until the host may be called again, and requests over HTTP are 429."""
 
 import asyncio
 import json

@@ -71,5 +71,5 @@ async def test_no_member_is_missing(git_api: Api, area: str) -> None:
     ],
 )
 def test_differences_are_found(recorded: Any, actual: Any, expected: list[str]) -> None:
-    """A missing member at any depth or another type is a difference; additional members, other values and null are not."""
+    """A missing member at any depth and a member of another type are differences. More members, other values and null are not."""
     assert differences(recorded, actual) == expected

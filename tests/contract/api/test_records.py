@@ -57,7 +57,7 @@ async def test_teams_are_those_of_the_organization(api: Api) -> None:
 
 
 async def test_preferences_of_other_users_are_hidden(api: Api) -> None:
-    """The list has the preferences of the organization, of teams and of the caller; those of other users are neither listed nor read."""
+    """An Admin lists the preferences of the organization, of teams and of their own, and cannot read those of another user."""
     ann = await api.person("ann", Role.ADMIN)
     team = (await api("POST", "/api/teams", {"name": "Ops"}))[1]
     for path, theme, auth in (

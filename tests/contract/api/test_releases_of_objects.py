@@ -1,4 +1,4 @@
-"""Releases of managed objects: an Admin releases an object, which can then be edited; syncs report its file as a conflict."""
+"""Releases of managed objects. After an Admin has released an object, it can be edited, and syncs report its file as an error."""
 
 from pathlib import Path
 from typing import Any

@@ -46,7 +46,7 @@ async def test_a_token_is_stored_sealed(api: Api) -> None:
 
 
 async def test_a_missing_token_is_kept(api: Api) -> None:
-    """A missing or equal token makes no new generation; another one replaces it."""
+    """An update with a missing or equal token keeps the token and makes no generation. Another token replaces it."""
     created = await create_repository(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     for block in ({}, {"token": ""}, {"token": TOKEN}, {"encryptedToken": sealed}):
@@ -59,7 +59,7 @@ async def test_a_missing_token_is_kept(api: Api) -> None:
 
 @pytest.mark.parametrize("url", ["https://elsewhere.example/team.git", "http://git.example/team.git", "https://git.example:444/team.git"])
 async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
-    """A changed address on another host removes the token; on the same host, the token is kept."""
+    """A change of the URL to another host, scheme or port removes the token. A change of the path keeps it."""
     await create_repository(api, "team", githost(token=TOKEN))
     _, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(url="https://git.example/other.git")))
     assert "encryptedToken" in body["spec"]["githost"]

@@ -66,7 +66,7 @@ async def test_listing_files_needs_repository_access(api: Api, worker: FakeJobsW
 
 
 async def test_reading_a_file_needs_read_access_to_its_objects(api: Api, worker: FakeJobsWorker) -> None:
-    """A caller with read access gets a file with its stored objects; a caller without it learns neither, not even a name."""
+    """A caller needs read access to every object of a file. The error for a caller without it does not name the objects."""
     folder_editor = await create_folder_editor(api, "closed", "ina")
     viewer = await api.person("vic", Role.VIEWER)
     worker.touches = [touch("get", "mine", "closed")]
@@ -144,7 +144,7 @@ async def test_a_change_requires_the_right_to_read(api: Api, worker: FakeJobsWor
 
 
 async def test_a_file_is_moved(api: Api, worker: FakeJobsWorker) -> None:
-    """POST moves a file, with or without other content; PUT refuses originalPath."""
+    """A POST with ``originalPath`` moves a file, with or without new content. A PUT with ``originalPath`` is 400."""
     # The fake worker adds "as written" to the content that it plans.
     for content, planned_content, executed_content in ((b"", None, None), (b"{}", "{}", "{} as written")):
         assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=content))[0] == 200

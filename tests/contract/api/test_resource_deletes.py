@@ -70,7 +70,7 @@ async def test_invalid_options_delete_nothing(api: Api, query: str, body: Any) -
 
 
 async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
-    """A delete marks an object with finalizers once, as a new generation; removing the last finalizer deletes it."""
+    """The first delete of an object with finalizers marks it and makes a generation. Removing its last finalizer deletes it."""
     first = await create_object(api, dashboard(finalizers=["a", "b"]))
     status, marked = await api("DELETE", f"{DASHBOARDS}/d")
     assert (status, marked["kind"]) == (200, "Dashboard")
@@ -125,7 +125,7 @@ async def test_only_an_empty_folder_is_deleted(api: Api) -> None:
     ],
 )
 async def test_selected_objects_are_deleted(api: Api, query: str, remaining: list[str]) -> None:
-    """The selectors are those of a list; each object has an event of its own and is in the trash."""
+    """A delete of a collection has the selectors of a list. Each deleted object has a change and an audit event and is in the trash."""
     for name, labels in (("a", {"a": "1"}), ("b", {"a": "1", "b": ""}), ("c", {})):
         await create_object(api, dashboard(name, labels=labels))
     before = await count_rows(api)

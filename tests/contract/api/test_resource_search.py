@@ -1,4 +1,4 @@
-"""The search below ``/apis/dashboard.grafana.app``: it finds only what the caller may read."""
+"""The search below ``/apis/dashboard.grafana.app``, which finds only objects that the caller may read."""
 
 import json
 from typing import Any, Final

@@ -148,7 +148,7 @@ async def test_an_unknown_folder_is_a_kubernetes_not_found(api: Api) -> None:
 
 
 async def test_a_generated_name_is_the_prefix_and_eight_characters(api: Api) -> None:
-    """``generateName`` creates a new name each time; an existing name is refused as AlreadyExists."""
+    """Each object with ``generateName`` has a new name. A create with an existing name is 409."""
     names = {(await create_object(api, {"metadata": {"generateName": "g-"}, "spec": {"title": "T"}}))["metadata"]["name"] for _ in range(3)}
     assert len(names) == 3
     assert all(len(name) == 10 and name.startswith("g-") for name in names)
@@ -191,7 +191,7 @@ async def test_an_update_without_a_version_overwrites(api: Api) -> None:
 
 
 async def test_another_generation_conflicts(api: Api) -> None:
-    """Without a resourceVersion the generation must match, as older clients expect; with one it is ignored."""
+    """An update without a resourceVersion must have the current generation or none. With a resourceVersion, its generation is ignored."""
     first = await create_object(api, dashboard())
     status, response = await replace_object(api, dashboard(title="U", generation=9))
     assert (status, response["message"]) == (412, "The dashboard has been changed by someone else")

@@ -1,4 +1,4 @@
-"""Rollbacks: an earlier commit is stored again, and held until the branch moves or a user requests a sync."""
+"""Rollbacks of repositories. An earlier commit is stored again, and held until the branch moves or a user requests a sync."""
 
 import asyncio
 import shutil

@@ -196,7 +196,7 @@ async def test_a_generated_name_has_its_prefix(session: aiohttp.ClientSession) -
 
 
 async def test_lists_are_complete_or_paged(session: aiohttp.ClientSession) -> None:
-    """A list with a limit has pages with the remaining count; a list without one is complete, however long."""
+    """A list without a limit is complete. A list with a limit has pages, and each page but the last has the remaining count."""
     names = [f"d{index:03}" for index in range(230)]
     # Concurrent creates would wait for one lock, and the last ones too long on a busy machine.
     for name in names:

@@ -231,7 +231,7 @@ async def test_the_time_of_the_last_check_is_written_every_five_minutes(
 async def test_an_unhealthy_repository_is_synced_once_it_is_healthy(
     api: Api, server: GitServer, run_round: RunRound, clock: AheadClock
 ) -> None:
-    """A failing host makes the repository unhealthy; it is probed every minute and synced once it works."""
+    """A failing host makes the repository unhealthy. The repository is probed again after a minute, and synced once the host works."""
     work_tree = server.create_repository("team.git")
     await create_repository(api, server, intervalSeconds=10)
     await record_sync(api, work_tree.commit({"a.json": "1"}), clock)

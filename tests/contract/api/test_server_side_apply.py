@@ -280,7 +280,7 @@ async def test_an_apply_through_a_placeholder_keeps_the_spec(api: Api) -> None:
 
 
 async def test_concurrent_applies_are_all_stored(api: Api) -> None:
-    """Several managers apply parts of a missing object: one creates it, and it has all parts."""
+    """If several managers concurrently apply parts of a missing object, one apply creates it, and it has all parts."""
     parts = [apply(api, {"title": "T"}, f"m{index}", labels={f"l{index}": "x"}) for index in range(6)]
     responses = await asyncio.gather(*parts)
     assert sorted(status for status, _ in responses) == [200, 200, 200, 200, 200, 201]

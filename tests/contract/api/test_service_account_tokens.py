@@ -1,4 +1,4 @@
-"""Tokens of service accounts: created, listed and deleted; the secret is returned only once."""
+"""Tokens of service accounts over HTTP. The secret of a token is returned only when the token is created."""
 
 import asyncio
 import time
@@ -181,7 +181,7 @@ async def test_missing_values_of_a_token_are_null(api: Api, account: int) -> Non
 
 
 async def test_remaining_seconds_are_set_in_the_last_week(api: Api, account: int) -> None:
-    """The remaining seconds are set in the last week and otherwise 0; an expired token is marked as such."""
+    """A token has its remaining seconds only in its last week, and 0 before and afterwards. Expired and revoked tokens have flags."""
     lifetimes = {"soon": 6 * DAY, "late": 8 * DAY, "ended": 1}
     token_ids = {name: (await api.token(account, name, secondsToLive=seconds))[0] for name, seconds in lifetimes.items()}
     await api.sql("update api_key set expires = 1, is_revoked = true where id = $1", token_ids["ended"])

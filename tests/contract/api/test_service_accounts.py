@@ -1,4 +1,4 @@
-"""Service accounts over HTTP: creating, searching, reading, changing and deleting them."""
+"""Service accounts over HTTP. Admins create, search, read, change and delete them, but not accounts with more rights than the caller."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Signed-in users reading and changing their own data."""
+"""Routes by which signed-in users read and change their own data."""
 
 from typing import Any
 

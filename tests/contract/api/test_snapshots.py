@@ -1,4 +1,4 @@
-"""Snapshots of dashboards: created and deleted by members, read by key without credentials."""
+"""Snapshots of dashboards. Members create and delete them, and clients without credentials read them by their keys."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -97,7 +97,7 @@ async def test_keys_are_unique_in_all_organizations(api: Api) -> None:
 
 
 async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None:
-    """From its expiry on, no route finds a snapshot; housekeeping deletes it and keeps the others."""
+    """Each route responds with 404 about an expired snapshot. Housekeeping deletes the snapshot and keeps a valid one."""
     expired, valid = await create_snapshot(api, expires=3600), await create_snapshot(api, expires=7200)
     async with api.session.get(f"{PATH}/{expired['key']}") as response:
         assert 3500 < int(response.headers["Cache-Control"].removeprefix("public, max-age=")) < 3600
@@ -204,7 +204,7 @@ async def test_an_unknown_key_is_not_found(api: Api, key: str) -> None:
 
 
 async def test_snapshots_are_limited(start_api: StartApi) -> None:
-    """Concurrent creations stop at the limit; deleted and expired snapshots make room."""
+    """Concurrent creations stop at the limit. An expired snapshot does not count, and a second organization has its own limit."""
     api = await start_api(snapshots=3)
     results = await asyncio.gather(*(api("POST", PATH, {"dashboard": {}}) for _ in range(8)))
     assert sorted(status for status, _ in results) == [200] * 3 + [403] * 5
@@ -253,7 +253,7 @@ async def test_a_limit_above_0_enables_snapshots(start_api: StartApi) -> None:
 
 
 async def test_snapshots_are_deleted_with_their_organization(api: Api) -> None:
-    """Deleting an organization deletes its snapshots; deleting a user keeps theirs."""
+    """Deleting an organization deletes its snapshots, but deleting a user keeps the snapshots that the user created."""
     org_id = await api.organization("Other")
     other_admin = await api.person("stranger", Role.ADMIN, org_id=org_id)
     member = await api.person("member", Role.EDITOR)

@@ -1,4 +1,4 @@
-"""SQL expressions, if they are enabled: they run at every endpoint, and their processes end with the worker."""
+"""SQL expressions, which run at every endpoint if they are enabled. Their processes end with the worker."""
 
 import os
 from collections.abc import AsyncIterator

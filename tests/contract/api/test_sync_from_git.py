@@ -1,4 +1,4 @@
-"""Syncs of a repository on a git host: the stored objects equal the branch, and failures are reported until a sync succeeds."""
+"""Syncs of a repository on a git host. A sync makes the stored objects equal to the branch, or reports why it failed."""
 
 import asyncio
 import hashlib
@@ -103,7 +103,7 @@ async def test_the_same_commit_is_stored_once(api: Api, git_server: GitServer) -
 
 
 async def test_a_new_spec_is_synced_without_a_new_commit(api: Api, git_server: GitServer) -> None:
-    """After a change of the spec the same commit is synced again: the folder has the repository's new title."""
+    """After a change of the spec, the next sync stores the unchanged commit again, and the folder has the repository's new title."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await create_repository(api, git_server)
     await run_sync(api)
@@ -328,7 +328,7 @@ async def test_a_partly_stored_commit_is_undone_completely(api: Api, git_server:
 
 
 async def test_the_status_has_the_time_of_the_next_sync(api: Api, git_server: GitServer) -> None:
-    """The status has the time of the next sync: the last one's end plus the interval. Without an interval it is absent."""
+    """The status has the time of the next sync, which is the end of the last sync plus the interval. Without an interval it is absent."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await create_repository(api, git_server)
     await run_sync(api)

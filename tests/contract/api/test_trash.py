@@ -1,4 +1,4 @@
-"""Trash: deleted dashboards, which can be listed and restored."""
+"""The trash, in which deleted dashboards can be listed and from which they can be restored."""
 
 from typing import Any
 
@@ -125,7 +125,7 @@ async def test_a_conflict_or_dry_run_does_not_change_the_trash(api: Api) -> None
 
 
 async def test_callers_see_their_own_trash(api: Api) -> None:
-    """Callers find and restore only what they deleted, because access rules are deleted with an object; Admins find everything."""
+    """A caller finds and restores only objects that the caller has deleted. An Admin finds all deleted objects."""
     await create_dashboard(api, "d")
     await create_dashboard(api, "e")
     await delete(api, "d")

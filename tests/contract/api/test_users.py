@@ -1,4 +1,4 @@
-"""Users over HTTP, for callers who may see all of them."""
+"""Users over HTTP. A server admin reads and changes all users, and other callers only users on which they have a grant."""
 
 from typing import Any
 

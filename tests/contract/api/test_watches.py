@@ -150,7 +150,7 @@ async def test_a_version_of_another_database_is_410(api: Api) -> None:
 
 
 async def test_objects_enter_and_leave_a_selection(api: Api) -> None:
-    """An object that receives the label is ADDED; one that loses it is DELETED in its last selected state, at the change's version."""
+    """An object that receives the selected label is ADDED. If it loses the label, it is DELETED in its last selected state."""
     async with watching(api, resourceVersion=await current_version(api), labelSelector="team=a") as watch:
         await create(api, dashboard("other", team="b"))
         await create(api, dashboard("d", team="a"))
@@ -243,7 +243,7 @@ async def test_jobs_are_watched(api: Api) -> None:
 
 
 async def test_the_number_of_watches_is_limited(start_api: StartApi) -> None:
-    """A watch above the setting WATCHES is rejected with Retry-After; it is possible once another one has ended."""
+    """A watch above the setting WATCHES is 429 with Retry-After. After an open watch has ended, a new one is accepted."""
     api = await start_api(watches=1)
     async with watching(api, resourceVersion=1) as first:
         assert first.response.status == 200

@@ -96,7 +96,7 @@ async def test_the_body_of_a_delivery_that_cannot_be_verified_is_not_read(api: A
 
 
 async def test_a_compressed_delivery_is_refused_before_it_is_verified(api: Api) -> None:
-    """Compressed bodies are refused: hosts send none, and a small one may be large when unpacked."""
+    """A compressed delivery is 415, because a small body may be large when it is unpacked."""
     await create_hooked_repository(api)
     assert (await deliver(api, headers={"Content-Encoding": "gzip"}))[0] == 415
 
