@@ -62,7 +62,10 @@ async def test_a_name_with_a_slash_is_found(api: Api) -> None:
 
 
 async def test_names_are_unique(api: Api) -> None:
-    """Creating an organization with an existing name is 409, and renaming one to an existing name is 400."""
+    """Creating an organization with an existing name is 409, and renaming one to the name of another is 400.
+
+    Blanks around a name are ignored, and case is not.
+    """
     org_id = await api.organization("Two")
     assert await api("POST", "/api/orgs", {"name": "Two"}) == (409, {"message": "Organization name taken"})
     assert await api("POST", "/api/orgs", {"name": " Two "}) == (409, {"message": "Organization name taken"})

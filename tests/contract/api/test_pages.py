@@ -110,6 +110,7 @@ async def test_a_failed_sync_shows_its_first_error(api: Api, title: str, message
     sync = json.dumps({"state": "error", "message": messages})
     statement = "update resource set title = $2, status = jsonb_set(status::jsonb, '{sync}', $3::jsonb) where name = $1"
     await api.sql(statement, "team", title, sync)
+    # The last cell is the end of the last sync, which the status does not have.
     row = "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*cells, ""]) + "</tr>"
     async with api.session.get("/", headers={**BROWSER, "Authorization": ADMIN}) as response:
         assert row in await response.text()

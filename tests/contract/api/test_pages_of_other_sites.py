@@ -27,6 +27,7 @@ async def attacker() -> AsyncIterator[int]:
     """Yield the port of a server whose page submits a form to the victim in its query."""
 
     async def page(request: web.Request) -> web.Response:
+        """Respond with the form, whose target is the victim in the query."""
         return web.Response(text=FORM.format(victim=request.query["victim"]), content_type="text/html")
 
     application = web.Application()

@@ -50,19 +50,23 @@ def limit_requests(server: GitServer, seconds: int) -> None:
     server.fault = refusal
 
 
-async def wait_for_status(api: Api, path: str, *conditions: tuple[str, str, Any]) -> dict[str, Any]:
-    """Return the object at a path once its status meets all conditions.
+def read_field(status: Any, field: str) -> str:
+    """Return a field of a status as text. ``health.message`` is the field ``message`` of the part ``health``."""
+    value = status
+    for name in field.split("."):
+        value = value.get(name, {})
+    return str(value)
 
-    A condition is a part of the status, or ``""`` for the status itself, with a field and a text that the value of the field contains.
-    """
+
+async def wait_for_status(api: Api, path: str, expected_texts: dict[str, str]) -> dict[str, Any]:
+    """Return the object at a path once each of these fields of its status contains the expected text."""
     notified = asyncio.Event()
     async with asyncio.timeout(20), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
             await notified.wait()
             notified.clear()
             _, body = await api("GET", path)
-            status = {"": body["status"], **body["status"]}
-            if all(value in str(status[part].get(key)) for part, key, value in conditions):
+            if all(text in read_field(body["status"], field) for field, text in expected_texts.items()):
                 return dict(body)
 
 
@@ -71,22 +75,22 @@ async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> Non
     await create_repository(api, git_server)
     status, first_job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
-    await wait_for_status(api, f"{REPOSITORIES}/team/jobs/{first_job['metadata']['uid']}", ("", "state", "success"))
+    await wait_for_status(api, f"{REPOSITORIES}/team/jobs/{first_job['metadata']['uid']}", {"state": "success"})
     limit_requests(git_server, 600)
     status, job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
     path = f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}"
-    delayed_job = await wait_for_status(api, path, ("", "message", PAUSE_MESSAGE))
+    delayed_job = await wait_for_status(api, path, {"message": PAUSE_MESSAGE})
     assert (delayed_job["status"]["state"], delayed_job["status"].get("errors")) == ("pending", None)
-    conditions = ("sync", "state", "pending"), ("health", "message", PAUSE_MESSAGE)
-    team = (await wait_for_status(api, f"{REPOSITORIES}/team", *conditions))["status"]
+    paused_repository = await wait_for_status(api, f"{REPOSITORIES}/team", {"sync.state": "pending", "health.message": PAUSE_MESSAGE})
+    team = paused_repository["status"]
     assert team["health"]["healthy"]
     assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
     git_server.fault = None
     # As if the 600 seconds had passed.
     await api.sql("update git_host_share set paused_until = now() where namespace = 'default' returning 1")
     await api.sql("update job set not_before = now() where not_before is not null returning 1")
-    await wait_for_status(api, path, ("", "state", "success"))
+    await wait_for_status(api, path, {"state": "success"})
     team = (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]
     assert (team["health"]["healthy"], team["health"].get("message")) == (True, None)
     assert await api.sql("select attempts from job where uid::text = $1", job["metadata"]["uid"]) == 1

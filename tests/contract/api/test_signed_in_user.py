@@ -93,7 +93,7 @@ async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> No
 
 
 async def test_a_dashboard_is_starred_and_unstarred(api: Api) -> None:
-    """Starring twice is allowed; starring an unknown dashboard is rejected."""
+    """A dashboard can be starred and unstarred repeatedly. Starring an unknown dashboard is 404."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     path = "/api/user/stars/dashboard/uid/d"
     for _ in range(2):
