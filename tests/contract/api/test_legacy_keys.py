@@ -37,13 +37,11 @@ async def test_a_key_has_the_fields_of_grafana(api: Api) -> None:
     await api.sql("update api_key set last_used_at = $2 where id = $1", expiring_key, last_used_at)
     status, body = await api("GET", LIST)
     expiration = datetime.fromtimestamp(TOMORROW, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert (status, body) == (
-        200,
-        [
-            {"id": unlimited_key, "name": "API", "role": "Admin"},
-            {"id": expiring_key, "name": "TestAdmin", "role": "Admin", "expiration": expiration, "lastUsedAt": "2026-01-31T12:30:15Z"},
-        ],
-    )
+    assert status == 200
+    assert body == [
+        {"id": unlimited_key, "name": "API", "role": "Admin"},
+        {"id": expiring_key, "name": "TestAdmin", "role": "Admin", "expiration": expiration, "lastUsedAt": "2026-01-31T12:30:15Z"},
+    ]
     assert list(body[1]) == ["id", "name", "role", "expiration", "lastUsedAt"]
 
 

@@ -40,24 +40,25 @@ async def test_an_element_is_created_read_and_deleted(api: Api) -> None:
     status, body = await api("POST", PATH, data=data)
     element = body["result"]
     meta = element.pop("meta")
-    assert (status, element) == (
-        200,
-        {
-            "id": element["id"],
-            "orgId": 1,
-            "folderId": shared_folder["id"],
-            "folderUid": "f1",
-            "uid": "p1",
-            "name": "CPU load",
-            "kind": 1,
-            "type": "gauge",
-            "description": "d",
-            "version": 1,
-            "model": {"type": "gauge", "description": "d", "exact": 1.1, "big": 12345678901234567890},
-        },
-    )
+    assert status == 200
+    assert element == {
+        "id": element["id"],
+        "orgId": 1,
+        "folderId": shared_folder["id"],
+        "folderUid": "f1",
+        "uid": "p1",
+        "name": "CPU load",
+        "kind": 1,
+        "type": "gauge",
+        "description": "d",
+        "version": 1,
+        "model": {"type": "gauge", "description": "d", "exact": 1.1, "big": 12345678901234567890},
+    }
     admin = {"id": 1, "name": "admin", "avatarUrl": meta["createdBy"]["avatarUrl"]}
-    assert (meta["createdBy"], meta["updatedBy"], meta["folderName"], meta["connectedDashboards"]) == (admin, admin, "Shared", 0)
+    assert meta["createdBy"] == admin
+    assert meta["updatedBy"] == admin
+    assert meta["folderName"] == "Shared"
+    assert meta["connectedDashboards"] == 0
     async with api.session.get(f"{PATH}/p1", headers={"Authorization": ADMIN}) as response:
         assert '"exact":1.10,"big":12345678901234567890' in await response.text()
     _, current = await api("GET", f"{RESOURCE_PATH}/p1")
@@ -119,7 +120,10 @@ async def test_an_update_needs_the_current_version(api: Api) -> None:
         assert (await api("PATCH", f"{PATH}/p1", {"name": "r", "kind": 1, **version}))[0] == 412
     status, body = await api("PATCH", f"{PATH}/p1", {"kind": 1, "model": {"type": "gauge", "title": "CPU"}, "version": 1})
     element = body["result"]
-    assert (status, element["version"], element["name"], element["model"]) == (200, 2, "CPU", model)
+    assert status == 200
+    assert element["version"] == 2
+    assert element["name"] == "CPU"
+    assert element["model"] == model
     _, body = await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 2})
     element = body["result"]
     assert (element["version"], element["name"], element["model"]) == (3, "Load", model)

@@ -70,7 +70,11 @@ async def test_members_are_looked_up_and_searched(api: Api) -> None:
     assert len((await api("GET", "/api/org/users/lookup?limit=2"))[1]) == 2
     for path in ("/api/org/users/search", "/api/orgs/1/users/search"):
         status, page = await api("GET", f"{path}?perpage=3&page=2")
-        assert (status, page["totalCount"], page["page"], page["perPage"], len(page["orgUsers"])) == (200, 4, 2, 3, 1)
+        assert status == 200
+        assert page["totalCount"] == 4
+        assert page["page"] == 2
+        assert page["perPage"] == 3
+        assert len(page["orgUsers"]) == 1
         assert (await api("GET", f"{path}?page=0"))[1]["page"] == 1
         assert (await api("GET", f"{path}?page=9"))[1]["orgUsers"] == []
 

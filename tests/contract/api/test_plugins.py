@@ -41,7 +41,10 @@ async def test_types_are_listed_and_filtered(api: Api, query: str, expected: set
 async def test_one_type_is_read_by_its_id_or_alias(api: Api, identifier: str, type_: str) -> None:
     """The settings of a type are read by its id, or by an id that older dashboards contain."""
     status, body = await api("GET", f"/api/plugins/{identifier}/settings")
-    assert (status, body["type"], body["enabled"], body["jsonData"]) == (200, type_, True, {})
+    assert status == 200
+    assert body["type"] == type_
+    assert body["enabled"] is True
+    assert body["jsonData"] == {}
     # The alias ``postgres`` is a part of the id of its type, too.
     assert identifier in body["id"]
 

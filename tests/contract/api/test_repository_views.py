@@ -55,7 +55,10 @@ async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -
     git_server.create_repository("team.git").commit(files)
     await create_repository(git_api, git_server)
     status, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
-    assert (status, listing["kind"], listing["metadata"], listing["items"]) == (200, "ResourceList", {}, [])
+    assert status == 200
+    assert listing["kind"] == "ResourceList"
+    assert listing["metadata"] == {}
+    assert listing["items"] == []
     assert (await run_sync(git_api))["state"] == "success"
     unmanaged = {"metadata": {"name": "own"}, "spec": {"title": "Own", "panels": []}}
     assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), unmanaged))[0] == 201
@@ -121,11 +124,9 @@ async def _assert_as_stored(api: Api, item: dict[str, Any]) -> None:
     """Check that an item of a list has the hash, folder and time of the stored dashboard."""
     _, current = await api("GET", f"{DASHBOARDS}/{item['name']}")
     annotations = current["metadata"]["annotations"]
-    assert (item["group"], item["hash"], item["folder"]) == (
-        "dashboard.grafana.app",
-        annotations["grafana.app/sourceChecksum"],
-        annotations["grafana.app/folder"],
-    )
+    assert item["group"] == "dashboard.grafana.app"
+    assert item["hash"] == annotations["grafana.app/sourceChecksum"]
+    assert item["folder"] == annotations["grafana.app/folder"]
     written_at = await api.sql(
         "select (extract(epoch from coalesce(updated_at, created_at)) * 1000)::bigint from resource where name = $1", item["name"]
     )

@@ -88,10 +88,8 @@ async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_serv
     _, first, second, third = await sync_three_commits(git_api, git_server)
     assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
     status = await roll_back(git_api)
-    assert (status["state"], status["message"]) == (
-        "success",
-        "rolled back; held until the branch has another commit or a sync is requested",
-    )
+    assert status["state"] == "success"
+    assert status["message"] == "rolled back; held until the branch has another commit or a sync is requested"
     assert await titles(git_api) == {"a": "2"}
     status_of_sync = await sync_status(git_api)
     assert (status_of_sync["lastRef"], status_of_sync["held"], status_of_sync["state"]) == (second, True, "success")
@@ -228,7 +226,10 @@ async def test_a_dry_run_of_a_rollback_changes_nothing(git_api: Api, git_server:
     """The dry run of a rollback returns the plan and changes nothing."""
     _, _, second, third = await sync_three_commits(git_api, git_server)
     status, body = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
-    assert (status, body["kind"], body["ref"], body["base"]) == (200, "SyncPlan", second, third)
+    assert status == 200
+    assert body["kind"] == "SyncPlan"
+    assert body["ref"] == second
+    assert body["base"] == third
     assert [(item["action"], item["name"]) for item in body["items"]] == [("update", "a"), ("delete", "c")]
     assert await titles(git_api) == {"a": "3", "c": "C"}
     assert (await sync_status(git_api))["lastRef"] == third

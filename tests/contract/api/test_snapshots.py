@@ -50,7 +50,10 @@ async def test_a_snapshot_is_read_by_its_key_alone(api: Api) -> None:
     assert text.endswith('"dashboard":{"title":"T","exact":1.10,"big":12345678901234567890}}')
     _, body = await api("GET", f"{PATH}/{created['key']}", auth=None)
     meta = body["meta"]
-    assert (meta["type"], meta["isSnapshot"], meta["canSave"], meta["createdBy"]) == ("snapshot", True, False, "")
+    assert meta["type"] == "snapshot"
+    assert meta["isSnapshot"] is True
+    assert meta["canSave"] is False
+    assert meta["createdBy"] == ""
     _, (item,) = await api("GET", LIST)
     assert item.items() >= {"name": "N", "key": created["key"], "external": False, "externalUrl": "", "created": item["updated"]}.items()
     assert "deleteKey" not in item

@@ -25,27 +25,28 @@ async def test_a_team_is_created_and_read(api: Api) -> None:
     status, body = await api("POST", "/api/teams", {"NAME": "Crew", "email": "crew@example.org", "orgId": 7, "id": 99, "uid": "mine"})
     assert (status, set(body)) == (200, {"message", "teamId", "uid"})
     status, team = await api("GET", f"/api/teams/{body['teamId']}")
-    assert (status, team) == (
-        200,
-        {
-            "id": body["teamId"],
-            "uid": body["uid"],
-            "orgId": 1,
-            "name": "Crew",
-            "email": "crew@example.org",
-            "externalUID": "",
-            "isProvisioned": False,
-            "avatarUrl": team["avatarUrl"],
-            "memberCount": 1,
-            "permission": 4,
-            "accessControl": None,
-        },
-    )
+    assert status == 200
+    assert team == {
+        "id": body["teamId"],
+        "uid": body["uid"],
+        "orgId": 1,
+        "name": "Crew",
+        "email": "crew@example.org",
+        "externalUID": "",
+        "isProvisioned": False,
+        "avatarUrl": team["avatarUrl"],
+        "memberCount": 1,
+        "permission": 4,
+        "accessControl": None,
+    }
     assert team["avatarUrl"].startswith("/avatar/")
     assert team["id"] != 99
     assert await api("GET", f"/api/teams/{body['uid']}") == (200, team)
     status, members = await api("GET", f"/api/teams/{body['uid']}/members")
-    assert (status, members[0]["login"], members[0]["permission"], members[0]["teamUID"]) == (200, "admin", 4, body["uid"])
+    assert status == 200
+    assert members[0]["login"] == "admin"
+    assert members[0]["permission"] == 4
+    assert members[0]["teamUID"] == body["uid"]
     assert set(members[0]) == {
         "orgId",
         "teamId",
@@ -106,7 +107,10 @@ async def test_a_search_has_pages_sorted_by_name(api: Api) -> None:
     assert await search("name=my%20team") == (1, ["my team"])
     assert await search("name=my") == (0, [])
     status, body = await api("GET", "/api/teams/search?page=-9999&perpage=0")
-    assert (status, body["page"], body["perPage"], len(body["teams"])) == (200, 1, 1000, 3)
+    assert status == 200
+    assert body["page"] == 1
+    assert body["perPage"] == 1000
+    assert len(body["teams"]) == 3
 
 
 async def test_missing_fields_are_kept(api: Api) -> None:

@@ -35,7 +35,10 @@ async def test_a_user_is_read_by_id_or_login(api: Api) -> None:
     status, profile = await api("GET", f"/api/users/{user_id}")
     assert status == 200
     assert {name: profile[name] for name in PROFILE} == PROFILE
-    assert (profile["id"], profile["login"], profile["email"], profile["name"]) == (user_id, "testdrive", "testdrive", "")
+    assert profile["id"] == user_id
+    assert profile["login"] == "testdrive"
+    assert profile["email"] == "testdrive"
+    assert profile["name"] == ""
     assert set(profile) == {*PROFILE, "id", "uid", "login", "email", "name", "createdAt", "updatedAt", "avatarUrl"}
     for login in ("testdrive", "TESTDRIVE"):
         assert await api("GET", f"/api/users/lookup?loginOrEmail={login}") == (200, profile)
@@ -110,7 +113,10 @@ async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
     assert (await api("GET", "/api/users?page=9"))[1] == []
     for query in ("page=0&perpage=0", "page=-9&perpage=x", ""):
         status, page = await api("GET", f"/api/users/search?{query}")
-        assert (page["totalCount"], page["page"], page["perPage"], page["users"]) == (4, 1, 1000, users)
+        assert page["totalCount"] == 4
+        assert page["page"] == 1
+        assert page["perPage"] == 1000
+        assert page["users"] == users
     assert (await api("GET", "/api/users/search?perpage=10&page=1"))[1]["perPage"] == 10
     # An underscore is not a wildcard.
     assert (await api("GET", "/api/users?query=_"))[1] == []

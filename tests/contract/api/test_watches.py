@@ -133,12 +133,10 @@ async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
     async with watching(api, resourceVersion=start_version) as watch:
         assert watch.response.status == 200
         (error,) = await watch.remaining_events()
-    assert (error["type"], error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == (
-        "ERROR",
-        "Status",
-        410,
-        "Expired",
-    )
+    assert error["type"] == "ERROR"
+    assert error["object"]["kind"] == "Status"
+    assert error["object"]["code"] == 410
+    assert error["object"]["reason"] == "Expired"
 
 
 async def test_a_version_of_another_database_is_410(api: Api) -> None:
