@@ -24,10 +24,10 @@ def test_quick_ranges_keep_everything_but_the_time() -> None:
     assert times is not None
     assert times.text == "Last 6 hours"
     assert [link.text for link in times.quick_ranges if link.is_current] == ["Last 6 hours"]
-    kept = [("var-host", "a"), ("var-host", "b"), ("theme", "dark"), ("panelId", "3")]
+    unchanged = [("var-host", "a"), ("var-host", "b"), ("theme", "dark"), ("panelId", "3")]
     link = urlsplit(times.quick_ranges[0].address)
     assert link.path == "/d/u"
-    assert parse_qsl(link.query) == [*kept, ("from", "now-5m"), ("to", "now")]
+    assert parse_qsl(link.query) == [*unchanged, ("from", "now-5m"), ("to", "now")]
 
 
 @pytest.mark.parametrize(
