@@ -448,7 +448,9 @@ def test_a_child_with_invalid_output_is_killed(output: bytes, tmp_path: Path, mo
     [
         ("raise SystemExit(3)", "did not start: it ended with status 3"),
         (f"import os\nos.write(1, {START_ERROR!r})", "IOException: no settings"),
+        (f"import os, time\nos.write(1, {length_prefixed('{]')!r})\ntime.sleep({LONG_SECONDS})", "did not start: it was ended by SIGKILL"),
     ],
+    ids=["an exit", "a reported error", "a header that is not JSON"],
 )
 def test_a_child_that_cannot_start_is_an_error(text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error for a child that cannot start has as much of the reason as is available."""

@@ -11,6 +11,9 @@ from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, create, curre
 
 from dashwright.common.identity import Role
 
+#: The media types with which kubectl requests tables.
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+
 
 async def test_a_watch_continues_after_a_list(api: Api) -> None:
     """A watch that starts at the version of a list sends every later change once and in order, and no earlier change."""
@@ -124,13 +127,17 @@ async def test_every_value_but_false_requests_a_watch(api: Api, parameter: str) 
         assert (await api("GET", f"{DASHBOARDS}?watch={false_value}"))[1]["kind"] == "DashboardList"
 
 
-async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
-    """A watch from a version before the horizon has one ERROR event with the Status that makes clients list again, and ends."""
+@pytest.mark.parametrize("media_type", ["application/json", TABLE], ids=["JSON", "a table"])
+async def test_a_version_before_the_horizon_is_410(api: Api, media_type: str) -> None:
+    """A watch from a version before the horizon has one ERROR event with the Status that makes clients list again, and ends.
+
+    The Status is the same if the client requested tables.
+    """
     start_version = await current_version(api)
     await create(api, dashboard("a"))
     await api.sql("delete from change")
     await api.sql("update change_horizon set resource_version = (select last_value from resource_version)")
-    async with watching(api, resourceVersion=start_version) as watch:
+    async with watching(api, headers={"Accept": media_type}, resourceVersion=start_version) as watch:
         assert watch.response.status == 200
         (error,) = await watch.remaining_events()
     assert error["type"] == "ERROR"
@@ -197,7 +204,7 @@ async def test_one_object_is_watched_by_its_name(api: Api) -> None:
 
 async def test_events_are_sent_as_rows_of_a_table(api: Api) -> None:
     """kubectl receives events as rows; only the first event has the columns."""
-    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+    accept = {"Accept": TABLE}
     await create(api, dashboard("a"))
     async with watching(api, headers=accept) as watch:
         first = await watch.event()

@@ -291,15 +291,6 @@ def test_columns_are_sent_once() -> None:
     assert later["metadata"] == {"resourceVersion": "7"}
 
 
-def test_an_error_is_a_status() -> None:
-    """The error at the end of a watch is never a table."""
-    status = b'{"kind":"Status"}'
-    assert parse_json(event_line(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
-        "type": "ERROR",
-        "object": parse_json(status),
-    }
-
-
 @pytest.mark.parametrize(("form", "path"), [(JSON, ()), (METADATA, ()), (TABLE, ("rows", 0, "object"))], ids=["whole", "metadata", "table"])
 def test_a_bookmark_has_a_version(form: Format, path: tuple[Any, ...]) -> None:
     """A bookmark has a resource version in the requested format. The bookmark that ends the initial events has an annotation.

@@ -131,7 +131,7 @@ class Child:
             response = ChildResponse(header, memoryview(self._pipe.read_bytes(size, remaining_seconds)))
             self.needs_replacement = float(header["cpu"]) + self._settings.seconds > self._settings.cpu_seconds
         # All except PipeClosed mean a malformed response. The child is not trusted, so it is killed.
-        except (PipeClosed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+        except (PipeClosed, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ChildEnded(self._kill_and_describe()) from error
         self._memory.clear()
         return response
@@ -179,8 +179,11 @@ class Child:
         self._is_ready = True
 
     def _read_header(self, remaining_seconds: RemainingSeconds) -> dict[str, Any]:
-        header = orjson.loads(self._pipe.read_header(remaining_seconds))
-        # A child that sends another header cannot be used, as if it had closed the pipe.
+        """Return the header of the next message. Raises PipeClosed, also for a header that is not a JSON object."""
+        try:
+            header = orjson.loads(self._pipe.read_header(remaining_seconds))
+        except orjson.JSONDecodeError as error:
+            raise PipeClosed from error
         if not isinstance(header, dict):
             raise PipeClosed
         return header

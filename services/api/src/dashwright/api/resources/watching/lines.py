@@ -136,13 +136,11 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 def event_line(response_format: Format, kind: Kind, version: str, event_type: str, item: Item, *, with_columns: bool) -> bytes:
-    """Return one line of a watch: an event (``ADDED`` …) and the object. The object of an ``ERROR`` is a Status.
+    """Return one line of a watch: an event (``ADDED`` …) and the object.
 
     If objects are sent as tables, set ``with_columns`` for the first event only: clients need the column definitions once.
     """
-    if event_type == "ERROR" and isinstance(item, bytes):
-        object_json = item
-    elif response_format.representation is Representation.TABLE:
+    if response_format.representation is Representation.TABLE:
         object_json = formats.encode_table(
             response_format, kind, version, {"resourceVersion": formats.resource_version_of(item)}, [item], with_columns=with_columns
         )
