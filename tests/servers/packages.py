@@ -1,5 +1,6 @@
 """Debian packages as the last way to a server: only for root, and without starting the package's own service."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from tests.servers.process import CannotProvide
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
+_LOCK = Path("/run/dashwright-tests-packages.lock")
 _NONINTERACTIVE = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 
 
@@ -17,12 +19,21 @@ def install(package: str) -> None:
     """Install a package. Raises CannotProvide outside Debian, without root, or if the installation fails."""
     if shutil.which("apt-get") is None or os.getuid() != 0:
         raise CannotProvide(f"the package {package} can be installed as root on Debian only")
-    with _no_service_starts():
+    # apt-get fails if another process uses it, and workers of pytest-xdist may need the same package concurrently.
+    with _exclusive_lock(), _no_service_starts():
         for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", "--no-upgrade", package]):
             process = subprocess.run(command, env=_NONINTERACTIVE, check=False, capture_output=True, text=True, errors="replace")
         # Only the installation must succeed: without an update, the package may already be known.
         if process.returncode != 0:
             raise CannotProvide(f"installing the package {package} failed: {process.stderr.strip()[-500:]}")
+
+
+@contextmanager
+def _exclusive_lock() -> Iterator[None]:
+    """Hold the lock of the test suite on installations while the block runs."""
+    with _LOCK.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager
