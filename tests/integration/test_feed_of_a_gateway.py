@@ -29,7 +29,7 @@ async def insert_dashboard(database: Database, name: str) -> None:
 
 
 async def next_names(cursor: Cursor) -> list[str]:
-    """Return the names of the next changes that a cursor is woken for."""
+    """Return the names of the next changes of a cursor. Waits until the cursor has changes."""
     async with asyncio.timeout(20):
         while True:
             if changes := await cursor.read_changes():
@@ -70,7 +70,7 @@ async def test_changes_are_polled_without_notifications(database: Database, monk
 
 
 async def test_changes_continue_after_an_outage(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failed read, no change is missed or repeated."""
+    """After a failed read, no change is missed or second."""
     feed = Feed(database)
     await feed.start()
     cursor = await watch_from_head(database, feed)
@@ -96,8 +96,8 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
     await feed.stop()
 
 
-async def test_a_watcher_that_joins_after_a_read_misses_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the last watcher leaves during a read, the next one gets changes although it receives no notification."""
+async def test_a_watcher_misses_nothing_if_the_last_one_left_during_a_read(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the last watcher leaves during a read, the next watcher gets later changes, even if no notification arrives."""
     feed = Feed(database)
     await feed.start()
     first = await watch_from_head(database, feed)
@@ -136,9 +136,9 @@ async def test_a_watcher_after_a_pause_misses_nothing(database: Database) -> Non
     assert await next_names(first) == ["a"]
     feed.leave(first)
     await insert_dashboard(database, "b")
-    repeated = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
-    repeated.start(first.version, first.index)
-    assert await next_names(repeated) == ["b"]
-    feed.leave(repeated)
+    second = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
+    second.start(first.version, first.index)
+    assert await next_names(second) == ["b"]
+    feed.leave(second)
     assert feed.watch_count == 0
     await feed.stop()

@@ -13,10 +13,10 @@ from tests.specs import test_expression_specs as specs
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _LIMIT_ERRORS = ("windows, more than the", "points, more than the", "series pairs")
-"""Errors of limits, which the reference does not have."""
+"""Parts of error messages about limits. The reference has no limits."""
 
 _SCHEMA_ERRORS = ("reduction foo", "replaceWithValue must be", "downsampling avg", "upsampling zero", "xor", "threshold A above")
-"""Errors of words and properties that the JSON schemas reject, so that the reference never receives them."""
+"""Parts of errors or expressions. The JSON schemas reject these expressions, so the reference never receives them."""
 
 
 def to_item(item: specs.Item) -> Item:
@@ -49,7 +49,7 @@ def ref_id_of(text: str) -> str:
     return text.removeprefix("$").removeprefix("{").removesuffix("}")
 
 
-def to_test(text: str) -> threshold.Evaluator:
+def to_evaluator(text: str) -> threshold.Evaluator:
     """Return the evaluator of a text such as ``within_range 1 2``."""
     name, *bounds = text.split()
     return threshold.Evaluator(name, [float(bound) for bound in bounds])
@@ -74,8 +74,9 @@ def evaluate_resample(text: str, evaluation: specs.Evaluation, inputs: dict[str,
 def evaluate_threshold(text: str, inputs: dict[str, Items]) -> Outcome:
     match = specs.match_whole(specs._THRESHOLD, text)
     loaded = {fingerprint(specs.read_labels(labels)) for labels in re.findall(r"\{([^}]*)\}", match["loaded"] or "")}
-    name, unload = input_ref_id(match["input"]), to_test(match["until"]) if match["until"] else None
-    return threshold.evaluate(threshold.Threshold(name, to_test(match["test"]), unload, loaded), inputs[name])
+    name = input_ref_id(match["input"])
+    unload_evaluator = to_evaluator(match["until"]) if match["until"] else None
+    return threshold.evaluate(threshold.Threshold(name, to_evaluator(match["test"]), unload_evaluator, loaded), inputs[name])
 
 
 def evaluate_classic(text: str, inputs: dict[str, Items]) -> Outcome:
@@ -114,7 +115,7 @@ def run(evaluation: specs.Evaluation) -> Outcome:
 
 
 def is_covered(evaluation: specs.Evaluation) -> bool:
-    """Return whether a case is about the evaluation of a valid expression, which the reference can repeat."""
+    """Return whether the reference can repeat a case: the case is not about a limit or a fault that the JSON schemas find."""
     return evaluation.error is None or not any(
         text in evaluation.error or text in evaluation.text for text in (*_LIMIT_ERRORS, *_SCHEMA_ERRORS)
     )
@@ -125,7 +126,10 @@ _EVALUATIONS = [evaluation for evaluation in specs._EVALUATIONS if is_covered(ev
 
 @pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.location for evaluation in _EVALUATIONS])
 def test_the_reference_has_the_result_of_the_case(evaluation: specs.Evaluation) -> None:
-    """Items, their order, labels, times and values, warnings, matches, and whether there is an error, are those of the case."""
+    """The reference has the items, matches and warnings of the case, or fails if the case has an error.
+
+    Items are compared by their order, labels, times and values.
+    """
     if evaluation.error is not None:
         with pytest.raises(Refused):
             run(evaluation)

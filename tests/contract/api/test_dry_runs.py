@@ -1,4 +1,4 @@
-"""Dry runs, which check a request like the request itself, return the result, and store nothing."""
+"""Dry runs. They have the checks and the response of the same request without ``dryRun``, and store nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The AsyncAPI document: laws that need no other program. ``tests/oracles`` has the check by AsyncAPI's own parser."""
+"""The AsyncAPI document, checked without other programs. ``tests/oracles`` has the check by AsyncAPI's own parser."""
 
 import re
 from pathlib import Path
@@ -21,14 +21,14 @@ _PAGE: Final = Path(__file__).parents[3] / "docs/reference/queue.md"
 #: Exchanges and queues that programs outside the product do not use, and why.
 _INTERNAL: Final = {
     "dashwright.dead": "the exchange by which services move refused submissions to the queue of the same name",
-    "dashwright.dead.work": "wake-ups that no worker could handle",
-    "dashwright.expressions.evaluate": "wake-ups of evaluations",
+    "dashwright.dead.work": "messages about waiting work that no worker could handle",
+    "dashwright.expressions.evaluate": "messages that wake workers for evaluations",
     "dashwright.expressions.pictures": "calls of the gateway, which are signed",
     "dashwright.expressions.query": "calls of the gateway, which are signed",
     "dashwright.jobs.probe": "calls of the gateway, which are signed",
     "dashwright.jobs.repositories": "calls of the gateway, which are signed",
     "dashwright.jobs.submit": "the queue from which the gateway consumes submissions; clients publish to the exchange",
-    "dashwright.jobs.work": "wake-ups of jobs",
+    "dashwright.jobs.work": "messages that wake workers for jobs",
     "dashwright.retry.1s": "a delay before the next attempt",
     "dashwright.retry.5s": "a delay before the next attempt",
     "dashwright.retry.30s": "a delay before the next attempt",
@@ -71,7 +71,10 @@ def test_every_reference_has_a_target(described_document: Any) -> None:
 
 
 def test_references_have_no_other_validation_keywords(described_document: Any) -> None:
-    """An object with a reference has no other keywords than descriptions and defaults: JSON Schema of draft 7 ignores them."""
+    """An object with a reference has only descriptions and defaults as other keywords.
+
+    JSON Schema of draft 7 ignores all keywords next to a reference, so a keyword of validation would have no effect.
+    """
     assert {key for _, node in nodes(described_document) if isinstance(node.get("$ref"), str) for key in node} <= {
         "$ref",
         "description",

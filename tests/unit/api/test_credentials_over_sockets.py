@@ -66,10 +66,10 @@ async def test_two_credentials_are_refused() -> None:
 @pytest.mark.parametrize(
     ("trusted", "forwarded", "caller"),
     [
-        ("", ["203.0.113.9"], "127.0.0.1"),
-        ("127.0.0.0/8", ["203.0.113.9"], "203.0.113.9"),
-        ("127.0.0.0/8", ["198.51.100.1", "203.0.113.9"], "203.0.113.9"),
-        ("127.0.0.0/8", [], ""),
+        pytest.param("", ["203.0.113.9"], "127.0.0.1", id="the proxy is not trusted"),
+        pytest.param("127.0.0.0/8", ["203.0.113.9"], "203.0.113.9", id="one address"),
+        pytest.param("127.0.0.0/8", ["198.51.100.1", "203.0.113.9"], "203.0.113.9", id="the last address"),
+        pytest.param("127.0.0.0/8", [], "", id="an unknown address"),
     ],
 )
 async def test_a_trusted_proxy_names_the_caller(trusted: str, forwarded: list[str], caller: str) -> None:

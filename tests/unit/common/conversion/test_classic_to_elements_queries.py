@@ -29,7 +29,7 @@ def _data(panel: dict[str, Any], context: ConversionContext = CONTEXT) -> Any:
     return element["spec"]["data"]["spec"]
 
 
-def test_members_of_queries_have_their_places() -> None:
+def test_a_panel_query_has_the_common_members_of_its_target() -> None:
     """Reference id, visibility and data source are members of the panel query. All other members are the spec of the query."""
     target = {"refId": "Q", "hide": True, "datasource": LOKI, "expr": "up", "legendFormat": None}
     expected = {"query": {"kind": "loki", "spec": {"expr": "up", "legendFormat": None}}, "datasource": LOKI, "refId": "Q", "hidden": True}

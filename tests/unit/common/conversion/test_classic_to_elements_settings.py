@@ -1,4 +1,4 @@
-"""Settings of classic dashboards after the conversion to elements (v2)."""
+"""Settings of classic dashboards after the conversion to v2, the format that stores panels as elements."""
 
 from typing import Any
 

@@ -79,7 +79,8 @@ def _names_of_with_clause(node: dict[str, Any]) -> list[str]:
 
 
 def test_statements_of_the_mariadb_cases_pass_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
-    """Statements of the MariaDB cases, of which every eleventh is enough, pass DuckDB's parser. Each syntax has several cases."""
+    """Statements of the MariaDB cases pass DuckDB's parser."""
+    # Each syntax has several cases, so every eleventh case is enough.
     statements = [statement for case in cases()[::11] if (statement := parse_or_none(statement_of(case)))]
     # A parser that rejects most statements would leave far fewer.
     assert len(statements) > 200
@@ -164,12 +165,12 @@ def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def _call(name: str, expressions: list[str]) -> str:
-    """Return a call of a function with as few arguments as it permits, which are the first of the expressions."""
+    """Return a call of a function with its minimum number of arguments, taken from the start of ``expressions``."""
     return f"{name}({', '.join(expressions[: FUNCTIONS[name].min_arguments])})"
 
 
-def test_any_expression_is_parsed_and_passes_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
-    """An expression is rejected or DuckDB runs it; DuckDB may return an error about the values."""
+def test_duckdb_runs_any_expression_that_is_not_rejected(connection: duckdb.DuckDBPyConnection) -> None:
+    """Our parser rejects an expression, or DuckDB runs it. The only errors of DuckDB are about values, not about syntax or names."""
 
     @settings(max_examples=150)
     @given(expression=st.recursive(_LEAVES, _compound, max_leaves=8))
