@@ -70,6 +70,17 @@ async def test_events_are_filtered(api: Api) -> None:
         assert (status, [event["action"] for event in body["events"]]) == (200, actions), query
 
 
+async def test_a_period_includes_its_start_and_excludes_its_end(api: Api) -> None:
+    """An event at the time ``from`` is listed. An event at the time ``to`` is not, so consecutive periods have each event once."""
+    await api.sql(
+        "insert into audit_event (at, org_id, actor, login, action, outcome, status)"
+        " values ('2026-01-02T00:00:00Z', 1, 'user:1', 'admin', 'token.create', 'ok', 200)"
+    )
+    (event,) = (await api("GET", AUDIT))[1]["events"]
+    assert (await api("GET", f"{AUDIT}?from=2026-01-02"))[1]["events"] == [event]
+    assert (await api("GET", f"{AUDIT}?to=2026-01-02"))[1]["events"] == []
+
+
 @pytest.mark.parametrize(
     "query",
     [

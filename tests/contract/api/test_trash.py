@@ -78,9 +78,13 @@ async def test_the_trash_is_listed_in_pages(api: Api) -> None:
 
 
 async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
-    """A restored dashboard has its former uid and id, and its versions continue with a note of the restore."""
-    created = await create_dashboard(api, "d", "one")
-    await change_title(api, "d", "two")
+    """A restored dashboard has its former uid and labels, and its versions continue with a note of the restore."""
+    body: dict[str, Any] = {"metadata": {"name": "d", "labels": {"team": "a"}}, "spec": {"title": "one"}}
+    status, created = await api("POST", DASHBOARDS, body)
+    assert status == 201, created
+    assert created["metadata"]["labels"].keys() == {"grafana.app/deprecatedInternalID", "team"}
+    body["spec"]["title"] = "two"
+    assert (await api("PUT", f"{DASHBOARDS}/d", body))[0] == 200
     await delete(api, "d")
     (deleted_item,) = await trash(api)
     del deleted_item["metadata"]["resourceVersion"]

@@ -44,6 +44,14 @@ async def test_a_user_is_read_by_id_or_login(api: Api) -> None:
         assert await api("GET", f"/api/users/lookup?loginOrEmail={login}") == (200, profile)
 
 
+@pytest.mark.parametrize("login", ["ADMIN", "aDmin", "Admin@LocalHost"])
+async def test_a_user_logs_in_with_any_case(api: Api, login: str) -> None:
+    """A login or e-mail is accepted in upper and lower case."""
+    status, user = await api("GET", "/api/user", auth=basic(login, "admin"))
+    assert status == 200, user
+    assert user["login"] == "admin"
+
+
 async def test_special_characters_in_an_email_are_found(api: Api) -> None:
     """Special characters of an e-mail address are percent-encoded by clients, and the user is found."""
     user_id = await create_user(api, "a+b@x.org")
