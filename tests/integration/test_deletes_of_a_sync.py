@@ -22,7 +22,7 @@ from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
 
 @pytest.fixture
 async def object_store(database: Database) -> DatabaseObjectStore:
-    """Return the objects as a job of repository ``r`` with a lease accesses them."""
+    """Return the store of objects that a job of repository ``r`` uses. The job has a lease."""
     job = NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
@@ -70,8 +70,11 @@ async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Data
     assert await remaining_names(database) == set()
 
 
-async def test_a_folder_with_foreign_objects_is_released(database: Database, object_store: DatabaseObjectStore) -> None:
-    """A removed folder that contains foreign objects is released with its parents. Other removed folders are deleted."""
+async def test_a_folder_with_foreign_objects_is_kept(database: Database, object_store: DatabaseObjectStore) -> None:
+    """If a removed folder contains an object of another manager, the folder and its parents are kept without a manager.
+
+    Other removed folders are deleted.
+    """
     managed = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
     writes = [
         resources.Write(

@@ -8,7 +8,7 @@ from tests.contract.api.conftest import ADMIN, Api, StartApi
 from dashwright.common.identity import Role
 
 EMPTY_ADDRESS = {"address1": "", "address2": "", "city": "", "zipCode": "", "state": "", "country": ""}
-#: Beginning of the message of a request without permission, before the missing permissions.
+#: The start of the message of status 403. The names of the missing permissions follow it.
 DENIED = "You'll need additional permissions to perform this action. Permissions needed: "
 
 
@@ -91,7 +91,7 @@ async def test_a_name_has_a_maximum_length(api: Api) -> None:
     assert (status, error["message"]) == (400, "name has 191 characters; at most 190 are allowed")
 
 
-async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None:
+async def test_organizations_are_selected_by_name_and_listed_in_pages(api: Api) -> None:
     """``query`` selects names that contain it, and ``name`` an exact one. Pages are counted from 0, and a page past the end is empty."""
     for name in ("Beta", "alpha beta", "Gamma"):
         await api.organization(name)

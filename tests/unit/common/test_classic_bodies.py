@@ -1,4 +1,4 @@
-"""Properties of bodies of the classic API."""
+"""Laws of the bodies of dashboards in the classic API (``/api``), for any body."""
 
 import json
 from contextlib import suppress

@@ -120,7 +120,7 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("reported", "expected"),
     [
         (report(), "no dashboard changes"),
         (report(update_report("a.json"), update_report("b.json"), skipped=3), "2 updated, 3 not reviewed"),
@@ -128,9 +128,9 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
         (report(FileReport("a.json", PlannedAction.CREATE, problems=["refers to B, which is missing"])), "1 created, 1 with problems"),
     ],
 )
-def test_the_text_of_a_commit_status_has_one_line(changes: Report, expected: str) -> None:
+def test_the_text_of_a_commit_status_has_one_line(reported: Report, expected: str) -> None:
     """The text of a commit status has one line of 140 characters at most, which hosts accept."""
-    assert status_text(changes) == expected
+    assert status_text(reported) == expected
     assert len(status_text(report(problems=("x" * 500,)))) == 140
 
 
@@ -168,7 +168,10 @@ TEXTS = st.text(max_size=80) | st.lists(
 @example(*HOSTILE_TEXTS[3:6])
 @example(*HOSTILE_TEXTS[5:8])
 def test_no_text_of_users_becomes_markdown(title: str, path: str, problem: str) -> None:
-    """A Markdown parser finds only the headings, tables and links of the comment, and no tag, mention or reference of a user's text."""
+    """Texts of users stay texts: a Markdown parser finds the headings, tables and links of the comment only.
+
+    No tag, mention or reference in a text of a user has an effect.
+    """
     comparison = Comparison(
         [Detail(path, title, problem), Detail("a", "x" + title * 20, path * 20)],
         [Detail(problem, title, path)],

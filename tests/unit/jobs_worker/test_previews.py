@@ -40,7 +40,7 @@ def key_of_change(item: PlannedChange) -> Key:
 
 
 def action_of(change: Change) -> str:
-    """Return the action of a preview that describes a change."""
+    """Return the action that a preview has for a change."""
     if isinstance(change, Removal):
         return "delete"
     return "create" if change.is_new else "update"
@@ -122,8 +122,8 @@ async def test_numbers_keep_their_digits() -> None:
     assert write_json(plan.items[0].diff) == b'[{"op":"replace","path":"/spec/limit","value":12345678901234567890123}]'
 
 
-async def test_changes_above_the_limit_are_only_counted() -> None:
-    """Above the limit, changes are only counted: their names, paths and diffs are omitted, and the result says so."""
+async def test_changes_without_items_are_only_counted() -> None:
+    """Without ``with_items``, changes are counted only. Their names, paths and diffs are omitted, and ``is_truncated`` is set."""
     store = Store()
     await run_sync(MemoryCheckout({"1.json": dashboard_file("n1", "Old")}), store)
     plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1", "New")}), store, with_items=False)
@@ -133,7 +133,7 @@ async def test_changes_above_the_limit_are_only_counted() -> None:
 
 
 async def test_the_reason_for_writing_nothing_is_reported() -> None:
-    """A reached quota is an error in addition to all changes. A root folder of another manager is an error without changes."""
+    """If a quota is reached, the plan has the error and all changes. Without the root folder, it has only the error."""
     store = Store(max_created=1)
     plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1"), "2.json": dashboard_file("n2")}), store)
     assert plan.errors == ["too many"]
@@ -176,9 +176,9 @@ async def test_long_lists_are_not_compared() -> None:
     new_panel = {"tags": list(range(1, length + 1))}
     old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": [panel]}) for panel in (old_panel, new_panel))
     await run_sync(MemoryCheckout({"n.json": old}), store)
-    (plan,) = (await run_preview(MemoryCheckout({"n.json": new}), store)).items
-    assert plan.diff is None
-    assert plan.message == f"not compared: the lists of the object have more than {length} items"
+    (item,) = (await run_preview(MemoryCheckout({"n.json": new}), store)).items
+    assert item.diff is None
+    assert item.message == f"not compared: the lists of the object have more than {length} items"
 
 
 async def test_the_folder_of_the_repository_is_reported() -> None:
