@@ -133,7 +133,10 @@ async def test_changes_without_items_are_only_counted() -> None:
 
 
 async def test_the_reason_for_writing_nothing_is_reported() -> None:
-    """If a quota is reached, the plan has the error and all changes. Without the root folder, it has only the error."""
+    """If a quota is reached, the plan has the error and all changes.
+
+    If the root folder is not of this repository, the plan has only the error.
+    """
     store = Store(max_created=1)
     plan = await run_preview(MemoryCheckout({"1.json": dashboard_file("n1"), "2.json": dashboard_file("n2")}), store)
     assert plan.errors == ["too many"]
