@@ -47,29 +47,30 @@ class Expectations:
     #: Tests that must be skipped, each with its reason.
     skips: Mapping[str, str]
     #: Tests that may pass or fail.
-    either: Mapping[str, UnpredictableResult]
+    unpredictable: Mapping[str, UnpredictableResult]
 
 
 def read_expectations(text: str) -> Expectations:
     """Read the expectations in a TOML file.
 
-    The tables ``fails`` and ``skips`` have a reason for each test; ``either`` has a table with ``reason`` and optionally ``message``.
-    Raises ValueError for a test without a reason, or in two tables.
+    The tables ``fails`` and ``skips`` have a reason for each test. ``unpredictable`` has a table for each test, with ``reason`` and
+    optionally ``message``. Raises ValueError for a test without a reason, or in two tables.
     """
     tables = tomllib.loads(text)
-    if unknown := set(tables) - {"fails", "skips", "either"}:
-        raise ValueError(f"unknown tables {', '.join(sorted(unknown))}; use fails, skips and either")
+    if unknown := set(tables) - {"fails", "skips", "unpredictable"}:
+        raise ValueError(f"unknown tables {', '.join(sorted(unknown))}; use fails, skips and unpredictable")
     fails, skips = tables.get("fails", {}), tables.get("skips", {})
-    either = {
-        test: UnpredictableResult(entry.get("reason", ""), entry.get("message", "")) for test, entry in tables.get("either", {}).items()
+    unpredictable = {
+        test: UnpredictableResult(entry.get("reason", ""), entry.get("message", ""))
+        for test, entry in tables.get("unpredictable", {}).items()
     }
-    reasons = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in either.items())]
+    reasons = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in unpredictable.items())]
     for test, reason in reasons:
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError(f"{test} is listed without a reason")
         if [other for other, _ in reasons].count(test) > 1:
             raise ValueError(f"{test} is listed twice")
-    return Expectations(fails, skips, either)
+    return Expectations(fails, skips, unpredictable)
 
 
 def read_results(xml: str) -> list[Result]:
@@ -100,7 +101,7 @@ def judge(file: str, results: Sequence[Result], exceptions: Expectations) -> lis
         return [f"{file}: no test ran"]
     complaints = [f"{result.test}: {complaint}" for result in results if (complaint := _complaint(result, exceptions))]
     executed = {result.test for result in results}
-    excepted_tests = (*exceptions.fails, *exceptions.skips, *exceptions.either)
+    excepted_tests = (*exceptions.fails, *exceptions.skips, *exceptions.unpredictable)
     missing = [test for test in excepted_tests if test.partition("::")[0] == file and test not in executed]
     complaints += [f"{test}: is listed as an exception, but there is no such test; remove it from the list" for test in missing]
     failing = sum(test.partition("::")[0] == file for test in exceptions.fails)
@@ -125,5 +126,5 @@ def _complaint(result: Result, exceptions: Expectations) -> str:
 
 def _may_fail(result: Result, exceptions: Expectations) -> bool:
     """Return True if a test may fail with this message although it may also pass."""
-    entry = exceptions.either.get(result.test)
+    entry = exceptions.unpredictable.get(result.test)
     return entry is not None and entry.message in result.message

@@ -28,7 +28,7 @@ async def move_object(api: Api, name: str, folder: str) -> None:
 
 
 async def test_hidden_objects_are_not_sent(api: Api, viewer: str) -> None:
-    """Changes in a folder without permission are not sent."""
+    """A watch does not send changes in folders that its user may not read."""
     start_version = await current_version(api)
     async with (
         watching(api, auth=viewer, resourceVersion=start_version) as watch,
@@ -77,7 +77,10 @@ async def test_a_change_of_visibility_ends_a_watch(api: Api, viewer: str) -> Non
 
 
 async def test_a_folder_that_is_moved_out_of_view_ends_a_watch(api: Api, viewer: str) -> None:
-    """Moving a folder out of view ends a watch, because the objects in it have no changes of their own."""
+    """A watch ends if a folder is moved to where its user may not read it.
+
+    The move is a change of the folder only, so the watch could not report the objects in the folder as deleted.
+    """
     await create(api, {"metadata": {"name": "inner", "annotations": {"grafana.app/folder": "open"}}, "spec": {"title": "I"}}, FOLDERS)
     await create(api, dashboard("d", folder="inner"))
     start_version = await current_version(api)

@@ -53,7 +53,7 @@ class FakeRequest:
 
 
 def negotiate(accept: str, include: str = "", *, streamed: bool = False) -> Format:
-    """Return the format for a header ``Accept`` and a query parameter ``includeObject``. Streams are watches."""
+    """Return the format for a header ``Accept`` and a query parameter ``includeObject``. ``streamed`` is true for a watch."""
     return format_of(cast("Call", FakeRequest(accept, include)), json_only=streamed)
 
 
@@ -123,8 +123,11 @@ def test_a_watch_is_always_json() -> None:
 
 
 @pytest.mark.parametrize("policy", IncludeObjectPolicy)
-def test_rows_contain_the_requested_object(policy: IncludeObjectPolicy) -> None:
-    """The format of a table has the policy that ``includeObject`` names. Other values are refused, but ignored if no table is requested."""
+def test_a_query_parameter_selects_the_object_in_the_rows_of_a_table(policy: IncludeObjectPolicy) -> None:
+    """``includeObject`` selects whether the rows of a table contain the object, its metadata or nothing.
+
+    Other values are refused if a table is requested, and ignored for JSON.
+    """
     assert negotiate(AS_TABLE, policy.value).include_object is policy
     assert negotiate("application/json", "rubbish") == JSON
     with pytest.raises(BadRequest, match="None, Metadata, Object"):
@@ -233,7 +236,7 @@ def test_rows_without_and_with_their_objects() -> None:
     assert full["rows"][0]["object"] == parse_json(STORED.encode("v0alpha1"))
 
 
-def test_encoded_objects_have_every_format() -> None:
+def test_encoded_objects_can_be_returned_in_every_format() -> None:
     """Objects that are already encoded as JSON become tables and metadata, too. Their cells are read by path."""
     created = STORED.encode("v2alpha1")
     assert formats.object_response(JSON, DASHBOARD, "v2alpha1", created).body == created
@@ -293,7 +296,7 @@ def test_columns_are_sent_once() -> None:
 
 @pytest.mark.parametrize(("form", "path"), [(JSON, ()), (METADATA, ()), (TABLE, ("rows", 0, "object"))], ids=["whole", "metadata", "table"])
 def test_a_bookmark_has_a_version(form: Format, path: tuple[Any, ...]) -> None:
-    """A bookmark has a resource version in the requested format. The bookmark that ends the initial events has an annotation.
+    """A bookmark is an object in the requested format with a resource version. The bookmark that ends the initial events has an annotation.
 
     ``path`` is that of the object with the annotation: in a table, the object of the only row.
     """

@@ -1,4 +1,4 @@
-"""The judgement of a run of a client's test suite."""
+"""The comparison of the results of a client's own test suite with the expected results."""
 
 from pathlib import Path
 
@@ -7,15 +7,15 @@ from tests.clients import archive, expectations, suite
 from tests.clients.dependency_missing import DependencyMissing
 from tests.clients.expectations import Expectations, Outcome, Result, UnpredictableResult
 
-#: The file of the client's tests whose results are judged.
+#: A file of the client's tests.
 FILE = "test/elements/test_team.py"
-#: The tests that must fail, those that skip themselves, and those that may fail: none of each.
+#: No test must fail, skip itself, or have an unpredictable result.
 NO_EXPECTATIONS = Expectations({}, {}, {})
 EXPECTED_FAILURES = Path(__file__).parents[2] / "clients" / "expected_failures.toml"
 
 
 def results(passed: int, *others: Result) -> list[Result]:
-    """Return the results of a run in which ``passed`` tests passed, and others."""
+    """Return the results of ``passed`` tests that passed, followed by ``others``."""
     return [*(Result(f"{FILE}::test_{index}", Outcome.PASSED) for index in range(passed)), *others]
 
 
@@ -34,14 +34,14 @@ def test_an_unexpected_failure_is_reported_with_its_text() -> None:
     assert expectations.judge(FILE, results(9, failure("test_x")), NO_EXPECTATIONS) == [f"{FILE}::test_x: failed: it broke"]
 
 
-def test_a_test_in_the_list_of_exceptions_must_fail() -> None:
-    """A test in the list of exceptions must exist and fail."""
-    with_exceptions = Expectations({f"{FILE}::test_x": "because"}, {}, {})
-    assert expectations.judge(FILE, results(10, failure("test_x")), with_exceptions) == []
-    passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), with_exceptions)
+def test_a_test_that_is_expected_to_fail_must_fail() -> None:
+    """A test that is expected to fail must exist and fail."""
+    with_expected_failures = Expectations({f"{FILE}::test_x": "because"}, {}, {})
+    assert expectations.judge(FILE, results(10, failure("test_x")), with_expected_failures) == []
+    passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), with_expected_failures)
     assert passing == [f"{FILE}::test_x: passed, though it is expected to fail (because); remove it from the list"]
-    assert "no such test" in expectations.judge(FILE, results(10), with_exceptions)[0]
-    assert expectations.judge("test/other.py", results(10), with_exceptions) == []
+    assert "no such test" in expectations.judge(FILE, results(10), with_expected_failures)[0]
+    assert expectations.judge("test/other.py", results(10), with_expected_failures) == []
 
 
 def test_a_test_that_skips_itself_must_be_listed() -> None:
@@ -63,12 +63,12 @@ def test_an_unpredictable_test_may_fail_or_pass() -> None:
 def test_one_test_or_a_tenth_of_a_group_may_be_expected_to_fail(failing: int, others: int, complaints: int) -> None:
     """One expected failure is allowed in every group, and two of twenty tests; two of nineteen are not."""
     names = [f"test_x{index}" for index in range(failing)]
-    with_exceptions = Expectations({f"{FILE}::{name}": "because" for name in names}, {}, {})
-    assert len(expectations.judge(FILE, results(others, *map(failure, names)), with_exceptions)) == complaints
+    with_expected_failures = Expectations({f"{FILE}::{name}": "because" for name in names}, {}, {})
+    assert len(expectations.judge(FILE, results(others, *map(failure, names)), with_expected_failures)) == complaints
 
 
 def test_a_group_in_which_nothing_ran_failed() -> None:
-    """A group without results has failed, because a mistake in its selection would run no test."""
+    """A group without results has failed, because a mistake in the names of its tests would select no test."""
     assert expectations.judge(FILE, [], NO_EXPECTATIONS) == [f"{FILE}: no test ran"]
 
 
@@ -92,23 +92,28 @@ def test_results_are_read_by_node_id() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['[fails]\n"a::b" = ""', '[either."a::b"]\nmessage = "x"', '[fails]\n"a::b" = "x"\n[skips]\n"a::b" = "x"', '[fail]\n"a::b" = "x"'],
+    [
+        '[fails]\n"a::b" = ""',
+        '[unpredictable."a::b"]\nmessage = "x"',
+        '[fails]\n"a::b" = "x"\n[skips]\n"a::b" = "x"',
+        '[fail]\n"a::b" = "x"',
+    ],
 )
 def test_a_list_without_reasons_or_with_duplicates_is_refused(text: str) -> None:
-    """A list of exceptions is invalid if a test has no reason or is in two tables, or if a table is unknown."""
+    """A list of expectations is invalid if a test has no reason or is in two tables, or if a table is unknown."""
     with pytest.raises(ValueError):
         expectations.read_expectations(text)
 
 
 def test_the_list_names_tests_of_the_groups() -> None:
-    """Each exception belongs to a file that is run."""
+    """Each expectation is about a file that a group runs."""
     listed = expectations.read_expectations(EXPECTED_FAILURES.read_text())
-    files = {test.partition("::")[0] for table in (listed.fails, listed.skips, listed.either) for test in table}
+    files = {test.partition("::")[0] for table in (listed.fails, listed.skips, listed.unpredictable) for test in table}
     assert files <= {group.file for group in suite.GROUPS.values()}
 
 
 def test_each_test_runs_in_one_group() -> None:
-    """A test that a group names is excluded from the group of its whole file."""
+    """A group runs a whole file or named tests of it. The group of the whole file leaves out the named tests of other groups."""
     for name, group in suite.GROUPS.items():
         for node in group.nodes if group.tests else ():
             complete = [other for other in suite.GROUPS.values() if other.file == group.file and not other.tests]

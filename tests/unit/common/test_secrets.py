@@ -43,7 +43,7 @@ def test_a_wrong_key_has_an_error_of_its_own() -> None:
 
 
 def test_secrets_are_opened_with_every_accepted_key_and_sealed_with_the_first() -> None:
-    """During an exchange of keys, a cipher opens secrets of the old and of the new key, and seals with the new one."""
+    """While a key is rotated, a cipher opens secrets of the old and the new key, and seals secrets with the new key."""
     cipher_of_both_keys = SecretCipher.from_keys("another key", "a key")
     assert cipher_of_both_keys.decrypt(CIPHER.encrypt("x", OWNER), OWNER) == "x"
     assert SecretCipher.from_keys("another key").decrypt(cipher_of_both_keys.encrypt("x", OWNER), OWNER) == "x"
@@ -71,7 +71,7 @@ def test_a_changed_bit_is_detected(data: st.DataObject) -> None:
     ],
 )
 def test_an_invalid_ciphertext_is_rejected(sealed: bytes) -> None:
-    """Unknown versions, truncated and other strings are rejected."""
+    """A ciphertext is rejected if it is truncated, or not a ciphertext, or of an unknown version."""
     with pytest.raises(SecretUnreadable, match="a form that this version does not know"):
         CIPHER.decrypt(sealed, OWNER)
 

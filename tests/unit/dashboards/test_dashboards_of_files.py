@@ -1,4 +1,4 @@
-"""Dashboards in files, drawn over generated data, as ``make test-dashboards`` does."""
+"""Pictures of dashboards in files, with generated data, as ``make test-dashboards`` draws them."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,10 @@ async def test_every_query_has_data(tmp_path: Path) -> None:
 
 
 async def test_the_report_names_what_is_not_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each file has its counts, and each panel that is not drawn its state and message; other files are left out."""
+    """A report has the counts of each dashboard, and the state and message of each panel that was not drawn.
+
+    It leaves out files that are not dashboards.
+    """
     (tmp_path / "board.yaml").write_text(json.dumps({"spec": {"panels": [panel("geomap"), panel("timeseries"), PANELS[0]]}}))
     (tmp_path / "other.json").write_text('{"a": 1}')
     (tmp_path / "broken.json").write_text("{")
