@@ -42,7 +42,7 @@ SERVICE = "dashwright-expressions"
 #: requests, since each of them waits several times.
 _SWITCH_SECONDS = 0.0001
 
-#: Threads that parse large responses. They share the interpreter lock, so more of them need memory and are not faster.
+#: Threads that parse large responses. Threads share the interpreter lock, so more threads would take memory and not be faster.
 _PARSING_THREADS = 2
 
 

@@ -38,7 +38,7 @@ def chain_refusals(nodes: Sequence[Node], order: Sequence[str], limits: Limits) 
 
 
 def size_of(values: Values | Table) -> tuple[int, int]:
-    """Return the numbers of items and of all their points. The items of a table are its frames, whose points are their cells."""
+    """Return the number of items and the number of all points. In a table, each frame is an item, and each cell is a point."""
     match values:
         case Table(frames=frames):
             return len(frames), values.cell_count

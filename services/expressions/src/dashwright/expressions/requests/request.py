@@ -158,7 +158,7 @@ def _required_nodes(nodes: Sequence[Node], queries: Mapping[str, Target | Source
 
 
 def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Limits) -> RequestDraft:
-    """Return the bound queries and all faults of a body. Raises BadRequest if it is not JSON, and DeadlineExceeded."""
+    """Return the bound queries and all faults of a body. Raises BadRequest if it is not JSON, DeadlineExceeded if binding is too slow."""
     request_body = read_body(body, context.endpoint)
     draft = RequestDraft(transformations=request_body.transformations, faults=request_body.faults)
     default_range = _default_range(request_body, now, draft)
@@ -166,6 +166,7 @@ def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
         refusal = limits.refusal("query_targets", f"there are {len(request_body.queries)} queries and targets", "send fewer at a time")
         first_surplus_pointer, _ = request_body.queries[limits.query_targets]
         draft.faults.append(Fault(first_surplus_pointer, refusal.message, refusal.message_id))
+        # Queries are not even bound: a message about each of them would cost the time that the limit prevents.
         return draft
     for pointer, query in request_body.queries:
         limits.deadline.check()
@@ -208,6 +209,7 @@ def _default_range(request_body: RequestBody, now: datetime, draft: RequestDraft
         return parse_time_range(request_body.start, request_body.end, now)
     except BadRequest as error:
         draft.faults += [Fault(f"/{cause.field}", cause.message, error.message_id) for cause in error.causes]
+        # The queries are still bound, so that the error lists their faults too.
         return TimeRange(now, now)
 
 

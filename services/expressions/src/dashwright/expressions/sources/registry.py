@@ -72,7 +72,7 @@ class SourceResolver(Protocol):
 class SourceRegistry:
     """The built-in sources, and the data sources that are stored for the caller's organization.
 
-    ``seconds`` is the timeout of a query if its record has none. ``testdata`` enables the built-in test source.
+    ``seconds`` is the timeout of queries to data sources whose record has none. ``testdata`` enables the built-in test source.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class SourceRegistry:
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         """Return the data source of each query. A data source that several queries name is looked up once."""
         references = [_reference(query) for query in queries]
-        data_sources = {reference: await self._find(*reference, context) for reference in dict.fromkeys(references)}
-        return [data_sources[reference] for reference in references]
+        by_reference = {reference: await self._find(*reference, context) for reference in dict.fromkeys(references)}
+        return [by_reference[reference] for reference in references]
 
     async def catalog(self, context: QueryContext) -> Catalog:
-        """Return the data sources of the caller's organization, with whether the caller may query them."""
+        """Return the data sources of the caller's organization. ``can_query`` of each is True if the caller may query it."""
         if self._records is None:
             return Catalog()
         entries = await self._records.entries(context.org_id)
@@ -170,7 +170,7 @@ class SourceRegistry:
 
 
 def _reference(query: SourceQuery) -> tuple[str, str]:
-    """Return a type and a uid, one of which is empty. Built-in sources, and queries without a uid, are identified by type."""
+    """Return the type of a query's data source if it is built-in or the query has no uid, else the uid. The other item is empty."""
     source_type, uid = query.datasource.type, query.datasource.uid
     return (source_type, "") if source_type in BUILT_IN or not uid else ("", uid)
 

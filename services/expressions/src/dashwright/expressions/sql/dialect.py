@@ -52,6 +52,7 @@ def rewrite(tree: exp.Query) -> exp.Query:
             if error.position:
                 raise
             raise InvalidStatement(error.reason, position_of(node)) from error
+        # A rewrite may copy its operands, so nested rewrites could let the tree grow exponentially.
         node_count += max(measure(rewritten_node) - previous_size, 0)
         if node_count > MAX_NODES:
             raise too_complex_error()
@@ -162,6 +163,7 @@ def _join(node: exp.Join) -> exp.Expr:
     """Return the join. Without a condition it becomes a CROSS JOIN, as in MySQL."""
     if node.args.get("on") is not None:
         node.set("on", coerce(node.args["on"], _BOOLEAN))
+    # STRAIGHT_JOIN only advises MySQL's optimizer; the rows are those of an inner join.
     if node.text("kind").upper() == "STRAIGHT_JOIN":
         node.set("kind", None)
     if not any(node.args.get(key) for key in ("on", "using", "method", "side", "kind")):

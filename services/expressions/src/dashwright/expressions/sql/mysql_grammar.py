@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dashwright.expressions.sql.bounds import step_limit, too_complex_error
 
-#: The key of a projection's ``meta`` that has its source.
+#: The member of ``meta`` of a projection that contains the source text of the projection.
 _SOURCE_KEY = "text"
 
 
@@ -67,6 +67,6 @@ class StatementDialect(MySQL):
 
 
 def default_name(projection: exp.Expr) -> str:
-    """Return the name of a result column without an alias: its source text in the statement."""
+    """Return the name of a result column without an alias: the value of a string literal, else the source text in the statement."""
     is_string_literal = isinstance(projection, exp.Literal) and projection.is_string
     return projection.name if is_string_literal else str(projection.meta_get(_SOURCE_KEY, projection.name))

@@ -276,7 +276,7 @@ def _string_column(name: str, strings: Sequence[str | None], layout: _RowLayout)
     null_mask = np.array([string is None for string in strings], np.bool_)
     nulls = layout.item_rows(null_mask) if null_mask.any() else None
     values = layout.item_rows(codes) if len(strings) else _NO_CODES
-    # A dictionary is not empty, even if all values are null.
+    # Null rows have the code 0, so the dictionary needs a string even if all rows are null.
     return RelationColumn(name, FieldType.STRING, values, nulls, list(codes_by_string) or [""])
 
 
@@ -288,7 +288,7 @@ def _code_type(count: int) -> type[np.signedinteger[Any]]:
 
 
 def _check_table_size(ref_id: str, items: Iterable[_LongTableItem], limits: Limits) -> None:
-    """Raise TooLarge if the table would be too large. It has a column for each label, so it may be much larger than the items."""
+    """Raise TooLarge if the table would be too large: with a column for each label, it may be much larger than the items."""
     items = list(items)
     row_count = sum(len(item.values) for item in items)
     label_names = {label_name for item in items for label_name in item.labels.keys}

@@ -33,6 +33,7 @@ class Operand:
     def of(value: Any, names: set[str]) -> "Operand":
         """Return the operand of an option, whose older form is text: the name of a field, or a number."""
         if isinstance(value, str):
+            # A field may have a number as its name.
             is_name = isnan(number_of(value)) or value in names
             return Operand("byName", value) if is_name else Operand(fixed=value)
         settings = object_of(value)

@@ -19,8 +19,8 @@ from dashwright.expressions.transformations.names import DisplayNames
 def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:
     """Return the frames with settings from the frame of the query ``configRefId``, which is left out unless it is the only frame.
 
-    Its cells become settings of the other frames, such as ``max`` or ``unit``, for the columns that ``applyTo`` matches, by default
-    numbers. Without a frame of that query, nothing changes.
+    The cells of that frame become settings, such as ``max`` or ``unit``, of the columns that ``applyTo`` matches. By default, these
+    are all columns of numbers. Without a frame of that query, nothing changes.
     """
     source = next((frame for frame in frames if frame.ref_id == options.get("configRefId")), None)
     if source is None:
@@ -37,6 +37,7 @@ def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Conte
     def configured(column: Column, frame: DataFrame) -> Column:
         return replace(column, config=_merged(column.config, config)) if matches(MatchedColumn(column, frame, names)) else column
 
+    # Grafana's frames lose their name and ``meta`` in this transformation, too.
     return [
         replace(frame, columns=[configured(column, frame) for column in frame.columns], name="", meta=None)
         for frame in frames

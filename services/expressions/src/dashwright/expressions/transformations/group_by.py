@@ -41,7 +41,7 @@ def group_by(frames: Frames, options: Mapping[str, Any], context: Context) -> Fr
 
 
 def grouped_rows(keys: Sequence[Column], row_count: int, context: Context) -> list[list[int]]:
-    """Return the rows of each group, in the order of the first rows. Null and empty text are equal."""
+    """Return the rows of each group, in the order of the first rows. As in Grafana, keys are compared as text: null equals empty text."""
     groups: dict[str, list[int]] = {}
     for row in range(row_count):
         context.step()

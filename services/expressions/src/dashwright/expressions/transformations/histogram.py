@@ -15,7 +15,7 @@ from dashwright.expressions.transformations.data import CellType, Column, DataFr
 
 #: The number of buckets that an automatic size approximates.
 _BUCKET_COUNT: Final = 30
-#: Automatic sizes: 1, 2, 2.5, 4 and 5 times a power of ten, except 2.5 itself.
+#: Automatic sizes, from Grafana's list: 1, 2, 2.5, 4 and 5 times a power of ten, except 2.5 itself.
 _SIZES: Final = tuple(
     float(f"{digits}e{exponent}") for exponent in range(-9, 10) for digits in ("1", "2", "2.5", "4", "5") if digits != "2.5" or exponent
 )
@@ -97,9 +97,10 @@ def _floor(number: float) -> float:
 
 
 def _rounded(number: float) -> float:
-    """Return the number with nine decimals at most, as Grafana does: the factor with ``_EPSILON`` rounds halves up."""
+    """Return the number with nine decimals at most, as in Grafana."""
     if not math.isfinite(number) or float(number).is_integer():
         return number
+    # Without the factor, a half that is slightly too small as a binary number would be rounded down.
     return rounded(number * 1e9 * (1 + _EPSILON)) / 1e9
 
 
@@ -111,6 +112,7 @@ def _bucket_config(columns: Sequence[Column], size: float) -> Mapping[str, Any]:
 
 
 def _count_column(column: Column, values: Sequence[int]) -> Column:
-    """Return the counts of a column, without its unit."""
+    """Return the counts of a column."""
+    # Counts do not have the unit of the values; ``short`` only abbreviates numbers.
     unit = "short" if column.config.get("unit") == "short" else None
     return column.with_config(unit=unit).with_values(values)

@@ -27,6 +27,7 @@ def partition_by_values(frames: Frames, options: Mapping[str, Any], context: Con
     old_names = {new.name: old.name for new, old in zip(renamed, frames[0].columns, strict=True) if new is not old}
     partitions = _partitions(frames[0].with_columns(renamed), chosen, options, context)
     names = DisplayNames(partitions)
+    # Before columns get their old names back, because the display names are composed of the names of ``renamed``.
     names.remember()
 
     def restored(column: Column, frame: DataFrame) -> Column:

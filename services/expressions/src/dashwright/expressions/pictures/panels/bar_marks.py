@@ -127,5 +127,5 @@ def _value_at_side(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
 
 
 def is_drawn(start: float, end: float) -> bool:
-    """Return whether a bar has two ends."""
+    """Return whether both ends of a bar are known, so that it can be drawn."""
     return not (math.isnan(start) or math.isnan(end))

@@ -22,7 +22,7 @@ _DEFAULT_COLUMNS: Final = 20
 _DEFAULT_ROWS: Final = 10
 #: Smaller counts are rounding errors of differences, as in Grafana.
 _SMALLEST_COUNT: Final = 1e-9
-#: Larger values are in the outermost rows, so that distances of values are finite.
+#: Larger values are counted in the outermost row, so that the difference of two values is finite.
 _MAX_VALUE: Final = 1e300
 #: The minimum height of a row, so that quotients of values and heights are finite.
 _MIN_HEIGHT: Final = 1e-300
@@ -109,7 +109,7 @@ def _of_buckets(all_series: Sequence[PlotSeries], props: PanelProps) -> HeatGrid
 
 
 def _labelled(all_series: Sequence[PlotSeries], frames: Sequence[Frame], formats: dict[Any, Any]) -> list[_Bucket]:
-    """Return the series with the labels of their columns. Series that are groups of rows have no labels."""
+    """Return the series with the labels of their columns. Without one series for each column, labels are unknown."""
     fields = [
         (frame, field)
         for frame in frames
@@ -117,6 +117,7 @@ def _labelled(all_series: Sequence[PlotSeries], frames: Sequence[Frame], formats
         for field in frame.fields
         if field.type in VALUE_TYPES
     ][:MAX_SERIES]
+    # ``series_of`` may group the rows of one column into several series.
     if len(fields) != len(all_series):
         return [_Bucket(series) for series in all_series]
     buckets = []

@@ -38,7 +38,7 @@ _LABEL_SHARE: Final = 0.3
 #: The least number of pixels between two labels of edges.
 _LABEL_SPACING: Final = 70.0
 _MARGIN: Final = 8.0
-#: Larger values are in the outermost buckets, so that their distances are finite.
+#: Larger values are counted in the outermost bucket, so that the difference of two values is finite.
 _MAX_VALUE: Final = 1e300
 #: The minimum size of buckets, so that quotients of values and sizes are finite.
 _MIN_SIZE: Final = 1e-300
@@ -94,7 +94,7 @@ def buckets_of(props: PanelProps) -> HistogramBuckets:
     all_values = [_numbers(column.field) for column in columns]
     filled = [values for values in all_values if len(values)]
     if not filled:
-        # With columns of numbers, only their values are missing.
+        # Columns of numbers exist, but all of their cells are null: that is missing data, not a wrong type.
         is_empty = not any(frame.row_count for frame in props.frames) or bool(columns)
         raise NothingToDraw("No data" if is_empty else "No numbers in the data")
     low, high = min(float(values.min()) for values in filled), max(float(values.max()) for values in filled)
@@ -112,7 +112,7 @@ def buckets_of(props: PanelProps) -> HistogramBuckets:
 
 
 def _number_columns(props: PanelProps, frames: Sequence[Frame]) -> list[DisplayColumn]:
-    """Return the columns of numbers of frames: those of edges, and the visible ones of values, at most ``MAX_SERIES``."""
+    """Return the columns of edges, and of the first ``MAX_SERIES`` columns of other numbers those that are not hidden."""
     columns = [column for columns in columns_of(frames[:MAX_SERIES], props.field_settings) for column in columns if column.type == "number"]
     edges = [column for column in columns if column.field.name in _EDGE_NAMES]
     value_columns = [column for column in columns if column.field.name not in _EDGE_NAMES]
@@ -128,7 +128,7 @@ def _buckets(
 
 
 def _numbers(field: Field) -> NDArray[np.float64]:
-    """Return the values of a column that are numbers, limited to those whose distances are finite."""
+    """Return the values of a column without NaN. Values beyond ``_MAX_VALUE`` are replaced by it."""
     values = float_values(field)
     return np.clip(values[~np.isnan(values)], -_MAX_VALUE, _MAX_VALUE)
 
@@ -142,7 +142,7 @@ def _indexes(values: NDArray[np.float64], offset: float, size: float, first: int
 def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
     """Return the size of buckets, and a note if it is larger than configured because there would be more buckets than pixels."""
     options = props.panel.options
-    # A minimum relative to the values keeps the numbers of buckets within 64-bit integers.
+    # A minimum relative to the values keeps the quotients of values and size within 64-bit integers.
     smallest = max((high - low) / max(props.width / _MIN_BUCKET_WIDTH, 1), abs(low) * 1e-12, abs(high) * 1e-12, _MIN_SIZE)
     size = number_of(options.get("bucketSize"))
     if size and size > 0:
@@ -191,7 +191,7 @@ def _labels(buckets: HistogramBuckets, area: Cell) -> list[tuple[float, str]]:
     """Return the values with labels: the edges of buckets if there is room, else round values."""
     count, style = max(int(area.width // _LABEL_SPACING), 1), buckets.styles[0]
     edges: list[float] = buckets.edges.tolist()
-    # Labels of single edges help only if at least every fourth edge has one.
+    # If there is no room for a label at every fourth edge, round values are easier to read than a few edges.
     if len(edges) > 4 * count:
         return value_ticks(edges[0], edges[-1], area.width, style, is_horizontal=True)
     return [(edge, style.format_value(edge)) for edge in edges[:: math.ceil(len(edges) / count)]]

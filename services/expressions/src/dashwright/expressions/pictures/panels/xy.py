@@ -83,6 +83,7 @@ def _configured_pairs(props: PanelProps, columns: Sequence[Sequence[DisplayColum
     pairs = []
     for settings in objects_of(props.panel.options.get("series"))[:MAX_SERIES]:
         x, y = (_named(candidates, settings.get(axis)) for axis in ("x", "y"))
+        # The columns may be from different frames.
         if x and y and len(x.field) == len(y.field):
             pairs.append((x, y))
     return pairs
@@ -106,7 +107,7 @@ def _series(props: PanelProps, pairs: Sequence[tuple[DisplayColumn, DisplayColum
         if is_known.any() and not is_hidden(y):
             xy_series.append(XySeries(x, y, xs[is_known], ys[is_known]))
     if not xy_series:
-        # With columns for both axes, only the points are missing.
+        # Columns for both axes exist, but no row has both values: that is missing data, not a wrong type.
         is_empty = bool(pairs) or not any(frame.row_count for frame in props.frames)
         raise NothingToDraw("No data" if is_empty else "The data need a column of numbers or times and one of numbers")
     return xy_series

@@ -19,8 +19,8 @@ from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import text_element, text_width, truncated
 from dashwright.expressions.pictures.theme import Theme
 
+# All lengths are in pixels.
 FONT_SIZE: Final = 11.0
-#: Lengths in pixels.
 TIME_AXIS_HEIGHT: Final = 20.0
 #: The gap between the labels of a value axis and the plot.
 _LABEL_GAP: Final = 7.0
@@ -30,7 +30,7 @@ _TITLE_WIDTH: Final = 18.0
 _MAX_LABEL_WIDTH: Final = 140.0
 #: Zeros at the end of a number's decimals: of ``1.50 kB``, group 1 is the ``1`` and group 2 the ``.5`` before the zeros.
 _TRAILING_ZEROS: Final = re.compile(r"(\d)(?:\.0+|(\.\d*?[1-9])0+)(?!\d)")
-#: Prefixes of the units whose texts keep zeros at their end, because these digits are not decimals.
+#: Prefixes of units whose labels keep the zeros at their end: in a time such as ``10:00``, zeros are not decimals.
 _UNITS_WITH_FIXED_TEXT: Final = ("date", "time", "currency", "locale", "bool")
 
 
@@ -59,13 +59,13 @@ class ValueAxis:
         if not self.is_visible:
             return 0.0
         configured = self.style.custom.get("axisWidth")
-        labels = max((text_width(label, FONT_SIZE) for label in self.labels), default=0.0) + _LABEL_GAP
-        width = configured if isinstance(configured, int | float) and 0 < configured <= _MAX_LABEL_WIDTH else labels
+        default = max((text_width(label, FONT_SIZE) for label in self.labels), default=0.0) + _LABEL_GAP
+        width = configured if isinstance(configured, int | float) and 0 < configured <= _MAX_LABEL_WIDTH else default
         return float(width) + (_TITLE_WIDTH if self.title else 0.0)
 
 
 def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxis]:
-    """Return the axis of each scale that has a range, for a plot of a height in pixels."""
+    """Return the axis of each scale that has a range. ``height`` is the height of the plot in pixels."""
     by_key: dict[ScaleKey, list[PlottedSeries]] = {}
     for series in plotted:
         if not series.look.is_hidden:
@@ -105,7 +105,10 @@ def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxi
 
 
 def tick_texts(style: Style, values: Sequence[float], step: float | None = None) -> list[str]:
-    """Return the labels of ticks. Without configured decimals, labels have those of the step between ticks, and no zeros at their end."""
+    """Return the labels of ticks, with the configured number of decimals.
+
+    By default, labels have the decimals of ``step``, the distance between ticks, without zeros at their end.
+    """
     if style.decimals is not None:
         return [style.format_value(value) for value in values]
     if step and (decimals := step_decimals(step)):
@@ -142,7 +145,7 @@ def value_axis_elements(axes: Sequence[ValueAxis], left: float, top: float, widt
             elements.append(f'<path d="M{edge:.1f} {top:.1f}v{axis.scale.height:.1f}" fill="none" stroke="{colour}"/>')
         edge += outwards * axis.width
         if axis.title:
-            # ``x`` is the baseline of the turned title, and its letters are at the left of the baseline.
+            # The title is turned, so its letters extend from the baseline ``x`` to the left, and descenders 4 pixels to the right.
             elements.append(_title(axis, edge - 4 if axis.is_right else edge + _TITLE_SIZE, top, colour))
         edges[axis.is_right] = edge
     return elements

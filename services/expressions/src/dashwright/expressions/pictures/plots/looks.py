@@ -81,6 +81,7 @@ class Look:
 
     def stack_key(self, scale: Hashable) -> Hashable:
         """Return the key that is equal for all series on a scale that are stacked on each other."""
+        # Lines or bars of different shape are not stacked, because the lower edge of one would not fit the upper edge of the other.
         details = {"line": self.interpolation, "bars": self.bar_alignment}
         return (self.stack_mode, self.stack_group, scale, self.draw_style, details.get(self.draw_style))
 

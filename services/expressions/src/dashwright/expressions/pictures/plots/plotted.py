@@ -113,6 +113,7 @@ def _values_in_graph(
     if look.transform == "constant":
         level = constant_value(values)
         return (np.array([start, end]), np.full(2, level)) if level is not None else (np.zeros(0), np.zeros(0))
+    # Grafana's order: inserted nulls are replaced by ``noValue`` too, and only nulls that remain are spanned.
     if distance:
         times, indexes = inserted_rows(times, distance, start, end)
         values = np.where(indexes < 0, np.nan, values[indexes]) if len(values) else values
@@ -166,6 +167,7 @@ def _stacked(members: Sequence[PlottedSeries], limit: int) -> list[PlottedSeries
     # All members have the key ``()``, because their keys are equal.
     groups = stack_groups([StackMember(row, (), member.is_percent) for row, member in zip(rows, members, strict=True)])
     for group in groups:
+        # All series of a group keep the same times, so that the lower edge of each fits the upper edge of the previous one.
         indexes = extremes(group.totals[-1], limit) if len(times) > limit else np.arange(len(times))
         floor = None
         for totals, position in zip(group.totals, group.members, strict=True):

@@ -57,7 +57,7 @@ async def check_role(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     transaction = connection.transaction(readonly=True)
     await transaction.start()
     try:
-        # The search path of the role could replace these functions and operators.
+        # With the search path of the role, functions of another schema could replace those that ``_EXCESSIVE_RIGHTS`` calls.
         await connection.execute("set local search_path to pg_catalog")
         reasons = [
             row[0] for row in await connection.fetch(_EXCESSIVE_RIGHTS, _PRIVILEGED_ROLES, _PRIVILEGED_FUNCTIONS, _PRIVILEGED_EXTENSIONS)

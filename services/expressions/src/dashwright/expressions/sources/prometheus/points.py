@@ -36,7 +36,7 @@ class PointReader(Protocol):
     """A reader of the points of the items of a result."""
 
     def add(self, arrays: Sequence[msgspec.Raw]) -> None:
-        """Read the JSON arrays of further items. Raises SourceFailed if they are not of points, and TooLarge."""
+        """Read the JSON arrays of further items. Raises SourceFailed if one does not contain points, and TooLarge for too many points."""
         ...
 
     def frames(self, labels: LabelSets, meta: Mapping[str, Any]) -> FrameSet:
@@ -79,7 +79,7 @@ def _chunks(counts: Sequence[int]) -> Iterator[range]:
 
 
 def _parse(arrays: Sequence[bytes], count: int) -> _Pairs:
-    """Return the pairs of arrays that have ``count`` points each."""
+    """Return the points of JSON arrays. Each array must have ``count`` points."""
     joined = b",".join(arrays)
     structure = b"[%s]" % b",".join([_POINT_STRUCTURE] * count)
     if joined.translate(None, _NUMBER_BYTES) != b",".join([structure] * len(arrays)):
@@ -104,7 +104,7 @@ def _numbers(text: bytes) -> Floats:
 
 
 def _times(seconds: Floats) -> Times:
-    """Return times in seconds, rounded to Prometheus' milliseconds, in nanoseconds. Raises SourceFailed if one is out of range."""
+    """Convert seconds to nanoseconds, rounded to milliseconds as in Prometheus. Raises SourceFailed if a time is out of range."""
     if not bool((np.abs(seconds) < _MAX_SECONDS).all()):
         raise unreadable("has an impossible time")
     times: Times = np.rint(seconds * 1000).astype(np.int64) * _NANOS_PER_MILLISECOND
@@ -122,8 +122,9 @@ class SeriesReader:
         self._row_of = np.empty(count, np.intp)
         #: The index of the next series.
         self._next = 0
-        #: The times of each block in seconds, as received, and the arrays of its rows.
+        #: The times of each block in seconds, as received.
         self._seconds: list[Floats] = []
+        #: The values of each block: arrays of rows, in the order of their series.
         self._rows: list[list[Floats]] = []
         #: The number of rows of each block.
         self._heights: list[int] = []
@@ -132,8 +133,8 @@ class SeriesReader:
         self._latest = -1
 
     def add(self, arrays: Sequence[msgspec.Raw]) -> None:
-        """Read the arrays of further series. Raises SourceFailed if an array is not of points, and TooLarge for too many points."""
-        # Each point is an array, and so is the series.
+        """Read the arrays of further series. Raises SourceFailed if one does not contain points, and TooLarge for too many points."""
+        # One bracket belongs to the array of the series, and each other bracket to a point.
         counts = [bytes(array).count(b"[") - 1 for array in arrays]
         self._point_count += sum(counts)
         if self._point_count > self._limits.query_points:
@@ -177,7 +178,7 @@ class SeriesReader:
         new_series = slice(self._next, self._next + count)
         self._block_of[new_series] = block
         self._row_of[new_series] = np.arange(self._heights[block], self._heights[block] + count)
-        # A copy, because the pairs are twice as large.
+        # A view of the values would keep the times in memory too.
         self._rows[block].append(np.ascontiguousarray(values))
         self._heights[block] += count
         self._next += count
