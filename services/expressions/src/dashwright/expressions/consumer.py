@@ -28,7 +28,7 @@ from dashwright.expressions.variables.option_cache import OptionCache
 log = structlog.get_logger()
 
 _MAX_WAITING_QUERIES: Final = 512
-#: Health checks only wait for data sources. Validations need processor time, so that few run concurrently.
+#: Health checks only wait for data sources. Validations need processor time, so few run concurrently.
 _HEALTH_SLOTS: Final = 8
 _VALIDATION_SLOTS: Final = 2
 #: The maximum number of waiting health checks, and of waiting validations. Both are brief and small.
@@ -87,6 +87,7 @@ class QueryConsumer:
             raise BadRequest(f"the message names an endpoint that this worker does not know: {error}; update the worker") from error
         async with AsyncExitStack() as stack:
             memory = stack.enter_context(self._settings.memory.reservation(context.org_id))
+            # Reserved before the wait for a slot, because the bodies of waiting requests use memory too.
             memory.reserve(len(request.body))
             await stack.enter_async_context(self._limiters[context.endpoint].slot(context.org_id))
             wait_seconds = perf_counter() - start

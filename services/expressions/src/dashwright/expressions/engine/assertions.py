@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import Frame
 
-#: No expectation in an assertion, and a missing version in a frame.
+#: In an assertion, the version that accepts all versions. In a frame, a missing version.
 _ANY_VERSION = (0, 0)
 
 

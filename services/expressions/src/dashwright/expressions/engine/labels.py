@@ -150,8 +150,9 @@ class LabelSetsBuilder:
     """A builder of the label sets of mappings that are read part by part. Most equal strings share one object."""
 
     def __init__(self) -> None:
-        #: The keys of all mappings in their order, as long as they are the same, and the values of each key.
+        #: The keys of all mappings, in the order of the mappings, as long as all have the same keys.
         self._keys: tuple[str, ...] = ()
+        #: The values of each of ``_keys``.
         self._columns: list[list[str]] = []
         #: The label sets, once two mappings have had different keys.
         self._labels: list[Labels] | None = None

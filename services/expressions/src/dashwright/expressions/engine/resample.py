@@ -1,7 +1,7 @@
 """The type ``resample``: every series gets one point per bucket. Buckets as long as the ``window`` divide the time range.
 
-The points are sorted by time first; points with equal times keep their order. A bucket has the points after the previous
-bucket's timestamp, up to its own timestamp; the first also has every older point.
+The points are sorted by time first; points with equal times keep their order. A bucket contains the points after the timestamp of
+the previous bucket, up to its own timestamp. The first bucket also contains all older points.
 """
 
 from collections.abc import Mapping
@@ -62,6 +62,7 @@ class Resample:
             return Outcome(Series.stacked((), ()))
         if not isinstance(values, Series):
             raise BadRequest(f"can only resample type series, got type {values.type_name}; resample ${self.input} before it is reduced")
+        # One timestamp means that the time range is shorter than the window, which Grafana refuses too.
         if self.timestamps.count < 2:
             raise BadRequest(
                 "the series cannot be sampled further; the time range is shorter than the interval: "

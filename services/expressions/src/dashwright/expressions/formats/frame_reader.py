@@ -16,7 +16,7 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.values import Mask
 
 _NANOS_PER_MILLISECOND = 1_000_000
-#: The last time in milliseconds whose nanoseconds fit into an int64, those of ``nanos`` included. The first one is its negative.
+#: The last time in milliseconds whose nanoseconds fit into an int64, even with ``nanos`` added. The first time is its negative.
 _LAST_MILLISECOND = (2**63 - 1) // _NANOS_PER_MILLISECOND - 1
 #: Types of columns by the names that ``typeInfo.frame`` and ``type`` may have.
 _TYPES = {item.value: item for item in FieldType} | {
@@ -176,13 +176,14 @@ def _integer(value: Any) -> int:
 def _with_entities(
     values: NDArray[Any], nulls: Mask | None, field_type: FieldType, entities: Any, location: str
 ) -> tuple[NDArray[Any], Mask | None]:
-    """Return the values and the null mask with the column's entry of ``entities``, whose rows are not null."""
+    """Return the values and the null mask with the NaN and infinities that the column's entry of ``entities`` lists."""
     entities = _json_object(entities, f"{location} entities", set(_ENTITIES))
     if not field_type.is_float:
         raise _fault(location, f"is {field_type}, and only a float field has entities")
     for name, rows in entities.items():
         positions = _positions(rows, len(values), f"{location} entities.{name}")
         values[positions] = _ENTITIES[name]
+        # JSON has no NaN and no infinities, so the column has null in their rows.
         if nulls is not None:
             nulls[positions] = False
     return values, nulls

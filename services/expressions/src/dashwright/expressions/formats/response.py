@@ -20,14 +20,15 @@ from dashwright.expressions.formats.codec import FRAME_COST, Fragment, JsonFrame
 from dashwright.expressions.formats.set_writer import cost_of, set_fragments
 from dashwright.expressions.formats.transformed import TransformationResult
 
-#: Approximate bytes of a frame without its values, of a time and of a long number, as JSON.
+#: Approximate bytes of a frame as JSON, without its values.
 _FRAME_BYTES: Final = 300
+#: Approximate bytes of a time as JSON, and of a long number.
 _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
 
 #: The maximum number of unsupported transformations that a notice names.
 _MAX_LISTED: Final = 10
-#: The maximum number of characters of the name of such a transformation.
+#: The maximum number of characters of the name of an unsupported transformation.
 _MAX_NAME_LENGTH: Final = 80
 
 #: The HTTP status of an internal error, whose message is for the logs only.
@@ -58,6 +59,7 @@ def size_of(results: Mapping[str, Result], transformed: TransformationResult | N
 
 def _size_of_frames(frames: Sequence[Frame]) -> int:
     if isinstance(frames, FrameSet) and not frames.is_wide:
+        # Reading the set frame by frame would create each frame.
         _, points = value_count_of(frames.values)
         return len(frames) * _FRAME_BYTES + points * (_NUMBER_BYTES + (_TIME_BYTES if frames.has_times else 0))
     return sum(_FRAME_BYTES + sum(map(_size_of_field, frame.fields)) for frame in frames)

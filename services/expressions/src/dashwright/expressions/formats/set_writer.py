@@ -44,6 +44,7 @@ def set_fragments(frames: FrameSet) -> Iterator[Fragment]:
     if not len(frames):
         return
     length = frames.max_row_count
+    # ``_SetWriter`` writes only whole frames, so a large frame would be one huge fragment.
     if frames.is_wide or length > _MAX_ROW_LENGTH:
         yield from _large_frames(frames)
         return
@@ -168,6 +169,7 @@ def _encode_times(times: NDArray[np.int64]) -> tuple[bytes, bytes]:
 def _encode_rows(cells: Cells, *, has_times: bool) -> tuple[list[bytes], list[bytes]]:
     """Return the values of each row without brackets, and the end of its values with the member ``entities``."""
     values = np.ascontiguousarray(cells.values)
+    # orjson writes NaN and infinities as null. Cells that are null contain NaN.
     rows = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
     ends = [b"]]"] * len(rows)
     is_special = ~np.isfinite(values)

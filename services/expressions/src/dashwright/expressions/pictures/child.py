@@ -26,8 +26,8 @@ from dashwright.expressions import confinement
 #: Descriptors of the pipes to the parent.
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _LENGTH_BYTES = 4
-#: The maximum number of open files, and of characters of an error.
 _MAX_DESCRIPTORS = 64
+#: The maximum number of characters of an error.
 _MAX_ERROR_LENGTH = 500
 _FONT_DIRECTORIES = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
 #: Elements that could read files or addresses, or run programs.

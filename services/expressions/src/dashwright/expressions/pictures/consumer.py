@@ -53,6 +53,7 @@ class PictureConsumer:
             raise BadRequest(f"the request for a picture cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
         context = QueryContext.from_headers(request.headers)
         async with self._limiter.slot(context.org_id):
+            # The time of waiting for a slot is not part of ``seconds``, but it counts for the deadline of the caller.
             deadline = monotonic() + min(self._seconds, request.deadline - self._settings.clock.seconds())
             picture = await draw(picture_request, context, self._settings, self._plotter, deadline)
         _log.info("picture_drawn", bytes=len(picture.body), ms=round((perf_counter() - started) * 1000, 3))

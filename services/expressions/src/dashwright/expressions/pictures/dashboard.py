@@ -97,7 +97,7 @@ def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Secti
         for section in sections
     ]
     filtered_sections = [section for section in filtered_sections if section.panels]
-    # If the name is only part of a text, a few variables too many are resolved.
+    # The search also finds the name in other texts of a panel. Then a few variables too many are resolved.
     shows_other_queries = any(DASHBOARD in str(panel.source) for section in filtered_sections for panel in section.panels)
     return sections if shows_other_queries else filtered_sections
 

@@ -180,6 +180,7 @@ class PanelRenderer:
             tables = with_tables(frames, panel.targets, context)
             return transformed_for_drawing([tables], panel.transformations, context) if panel.transformations else tables
         except DeadlineExceeded:
+            # ``_render`` reports it like a timeout of the queries.
             raise
         except DashwrightError as error:
             raise NothingToDraw(client_message(error), is_error=True) from error

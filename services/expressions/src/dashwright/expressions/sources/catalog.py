@@ -7,8 +7,9 @@ from typing import Final
 
 from dashwright.common.models.data_source_types import PROMETHEUS, TYPE_BY_NAME
 
-#: The maximum number of data sources that a message names, and of characters of each name.
+#: The maximum number of data sources that a message names.
 _MAX_LISTED: Final = 5
+#: The maximum number of characters of each name in a message.
 _MAX_NAME_LENGTH: Final = 60
 #: References to the default data source, in place of a uid.
 DEFAULT_NAMES: Final = frozenset({"", "default", "null"})

@@ -190,6 +190,7 @@ class HttpClient:
             raise SourceFailed(f"{_origin(request.url)} redirects to {_origin(target)}: {error.message}") from error
         # Credentials are for the data source, not for other hosts to which it redirects. A user in the target is not sent either.
         credentials = request.credentials if target.origin() == request.url.origin() else SourceCredentials()
+        # Only 303 requires a GET (RFC 9110). After other redirects, a GET without the form would lose the query.
         if response.status == _SEE_OTHER:
             return replace(request, method="GET", url=target.with_user(None), form=None, credentials=credentials)
         return replace(request, url=target.with_user(None), credentials=credentials)

@@ -68,6 +68,7 @@ class QueryCache:
         return frames
 
     def _add(self, key: Hashable, frames: Sequence[Frame]) -> None:
+        # If the new result is too large to be added, the old one must not remain.
         self._results.pop(key, None)
         with suppress(ValueError):  # larger than the cache
             self._results[key] = frames

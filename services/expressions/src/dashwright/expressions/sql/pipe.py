@@ -16,6 +16,7 @@ RemainingSeconds = Callable[[], float]
 _POLL_INTERVAL_SECONDS = 0.05
 
 _LENGTH_BYTES = 4
+#: The maximum size of a header. The bytes are allocated before they are received, and the child may send any length.
 _MAX_HEADER_BYTES = 8 * 1024 * 1024
 
 

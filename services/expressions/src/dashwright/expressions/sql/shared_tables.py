@@ -66,6 +66,7 @@ def _anonymous_file() -> tuple[int, int]:
     if hasattr(os, "memfd_create"):
         writable = os.memfd_create("tables", os.MFD_CLOEXEC)
         return writable, os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
+    # macOS has no ``memfd_create``. A file without a name takes its place.
     writable, path = tempfile.mkstemp(prefix="dashwright-tables-")
     try:
         return writable, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -155,6 +156,7 @@ def _encode_strings(strings: Sequence[str]) -> tuple[NDArray[np.int32], memoryvi
 
     It is faster to join the strings by null characters and encode them in one step, unless one of them contains a null character.
     """
+    # Half of a surrogate pair cannot be encoded, so it is replaced.
     joined = np.frombuffer("\0".join([*strings, ""]).encode(errors="replace"), np.uint8)
     ends = np.flatnonzero(joined == 0)
     if len(ends) == len(strings):

@@ -37,6 +37,7 @@ class Context:
         if rows * columns > self.limits.transformation_cells:
             problem = f"a transformation would produce {rows * columns} cells"
             raise self.limits.refusal("transformation_cells", problem, "ask for fewer points or series, or filter them first")
+        # Each result replaces the previous one, so the largest determines the memory.
         size = rows * columns * _BYTES_PER_CELL
         if size > self._reserved_bytes:
             self.limits.memory.reserve(size - self._reserved_bytes)

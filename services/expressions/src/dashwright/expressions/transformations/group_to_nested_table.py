@@ -46,7 +46,7 @@ def _grouped(frame: DataFrame, settings: Mapping[str, Mapping[str, Any]], meta: 
 
 
 def _is_nested(setting: Mapping[str, Any] | None) -> bool:
-    """Return whether a column is in the nested tables: columns without an operation or calculations are."""
+    """Return whether a column is in the nested tables. A column with an operation is not, except an aggregation without calculations."""
     if setting is None or "aggregations" not in setting or setting.get("operation") is None:
         return True
     return (setting["operation"], setting["aggregations"]) == ("aggregate", [])

@@ -18,8 +18,8 @@ _DEFAULT_CALCULATION: Final = "lastNotNull"
 def time_series_table(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
     """Return a table for each query: a row for each series, with a column for each label and one of trends, named ``Trend #A``.
 
-    The option with the name of a query has the calculation ``stat`` that gives the value of a trend, and the name ``timeField`` of its
-    times. Frames that are not time series come first, unchanged.
+    The option with the refId of a query contains ``stat``, the calculation of the value of a trend, and ``timeField``, the name of the
+    column of times. Frames that are not time series come first, unchanged.
     """
     by_query: dict[str, list[DataFrame]] = {}
     for frame in frames:

@@ -7,8 +7,9 @@ from typing import Any, Final
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.variables.values import Option
 
-#: The maximum number of options of a variable, and the number of values that are read to choose them from.
+#: The maximum number of options of a variable.
 MAX_OPTIONS: Final = 1_000
+#: The maximum number of values of a data source from which the options are chosen.
 MAX_CANDIDATES: Final = 20_000
 _ITEM: Final = re.compile(r"(?:\\,|[^,])+")
 _LABELLED: Final = re.compile(r"\s*(.+)\s:\s(.+)")

@@ -33,6 +33,6 @@ def order_of(definitions: Mapping[str, Definition], used: Iterable[str]) -> Orde
 
 
 def references_of(definition: Definition) -> set[str]:
-    """Return the names that a definition refers to. The own name in a text box or constant is not a reference."""
+    """Return the names that a definition refers to. The name of a text box or constant in its own text is not a reference."""
     own = {definition.name} if definition.kind in ("textbox", "constant") else set()
     return set(names_in(definition.dependent_members)) - own

@@ -18,8 +18,9 @@ from dashwright.expressions.variables.order import order_of
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import Option, Value
 
-#: The seconds that the queries of all variables may take, and the number of queries that run concurrently.
+#: The seconds that the queries of all variables may take.
 BUDGET_SECONDS: Final = 8.0
+#: The number of queries that run concurrently.
 _CONCURRENT: Final = 4
 #: The maximum length of all values of a variable.
 _MAX_CHARACTERS: Final = 100_000
@@ -112,6 +113,7 @@ class _Resolver:
         try:
             return await resolve_kind(definition, context), ""
         except TooManyRequests:
+            # The worker is busy: the request is refused, so that the client can try again.
             raise
         except DashwrightError as error:
             return ResolvedVariable(saved_value(definition, from_url)), error.message
@@ -120,6 +122,7 @@ class _Resolver:
             return ResolvedVariable(saved_value(definition, from_url)), reason
 
     async def _query_options(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+        # The wait for a slot is part of the budget of time.
         async with asyncio.timeout(max(0.0, self._end - monotonic())), self._slots:
             return await self._context.query_options(definition, scope)
 

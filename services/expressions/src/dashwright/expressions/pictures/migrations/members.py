@@ -67,7 +67,7 @@ def colour_overrides(colours: Any) -> list[dict[str, Any]]:
 
 
 def steps_of(limits: Any, colours: Any) -> list[dict[str, Any]]:
-    """Return the steps of thresholds from old limits, such as ``50,80``, and their colours, of which the first is below all limits."""
+    """Return the steps of thresholds from old limits, such as ``50,80``, and colours. The first colour is for values below all limits."""
     parts = limits.split(",") if isinstance(limits, str) else limits if isinstance(limits, list) else []
     values = [number for part in parts[:_MAX_STEPS] if (number := number_of(part)) is not None]
     names = [string_of(colour) for colour in colours] if isinstance(colours, list) else []

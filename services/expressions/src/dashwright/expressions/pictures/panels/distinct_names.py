@@ -14,7 +14,8 @@ _AFTER: Final = 2
 def distinct_names(names: Sequence[str], size: float, width: float) -> list[str]:
     """Return names as far as they fit into a width in pixels, at a font ``size`` in pixels.
 
-    Names are cut at their ends; if some would then look equal, in the middle; if this does not help, where they are equal.
+    Names are cut at their ends. If some names would then look equal, all names are cut in the middle. If this does not help, the
+    equal parts of the names are cut.
     """
     attempts: list[list[str]] = []
     for cut in (truncated, truncated_in_middle):
@@ -22,6 +23,7 @@ def distinct_names(names: Sequence[str], size: float, width: float) -> list[str]
         if len(set(attempts[-1])) == len(set(names)):
             return attempts[-1]
     differing = _differing_parts(sorted(set(names)), size, width)
+    # Names may differ only where there is no room, so the attempt with most distinct names is the best possible.
     return max(*attempts, [differing[name] for name in names], key=lambda cut_names: len(set(cut_names)))
 
 

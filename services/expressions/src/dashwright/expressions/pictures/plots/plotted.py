@@ -107,6 +107,7 @@ def _values_in_graph(
     """Return the times and values with inserted nulls, replaced nulls and the transform applied, without nulls that are spanned."""
     assert series.times is not None
     times, values = series.times, series.values
+    # Nulls are inserted, and the series is cut, by searches in ascending times.
     if len(times) > 1 and (np.diff(times) < 0).any():
         order = np.argsort(times, kind="stable")
         times, values = times[order], values[order]

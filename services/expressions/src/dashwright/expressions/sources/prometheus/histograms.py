@@ -35,8 +35,8 @@ def histogram_frames(
 ) -> list[Frame]:
     """Return a frame of the type ``heatmap-cells`` for each series that has buckets, as Grafana's data source does.
 
-    ``histograms`` are the labels and the JSON of each series, of one point if ``are_samples``. ``step`` is that of the query in
-    nanoseconds. Raises SourceFailed if the JSON has another form, and TooLarge for too many buckets.
+    ``histograms`` are the labels and the JSON of each series: one point if ``are_samples``, else a list of points. ``step`` is the
+    step of the query in nanoseconds. Raises SourceFailed if the JSON has another form, and TooLarge for too many buckets.
     """
     frames, count = [], 0
     for labels, encoded in histograms:

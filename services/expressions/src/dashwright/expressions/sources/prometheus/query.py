@@ -23,8 +23,9 @@ _NAME_LABEL: Final = "__name__"
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 _MACRO: Final = re.compile(r"\$\{?__(interval_ms|interval|range_ms|range_s|range|rate_interval_ms|rate_interval)\}?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-#: The bounds of numbers of the client: of intervals and points, and of other properties.
+#: The maximum of an interval in milliseconds, and of a number of points, that a client requests.
 _MAX_INTERVAL_OR_POINTS: Final = 1e12
+#: The maximum of other numbers of a query.
 _MAX_NUMBER: Final = 1e9
 #: Macros that the query's member ``interval`` may consist of.
 _INTERVAL_MACROS: Final = frozenset({"interval", "interval_ms", "rate_interval", "rate_interval_ms"})
@@ -62,6 +63,7 @@ class PrometheusQuery:
 
     def display_names(self, labels: LabelSets) -> Sequence[str]:
         """Return the names of series by ``legendFormat``, as ``display_name`` does for each."""
+        # Label sets with different keys are not stored as columns.
         if not labels.keys:
             return [self.display_name(label_set) for label_set in labels]
         if self.legend == _AUTO_LEGEND:

@@ -44,6 +44,7 @@ def variable_request(text: str, time_range: TimeRange) -> VariableRequest:
 
     Raises BadRequest for ``label_values`` without a valid label.
     """
+    # The end is a second later, because the fraction of a second is cut off.
     seconds = {"start": str(int(time_range.start.timestamp())), "end": str(int(time_range.end.timestamp()) + 1)}
     if match := _LABEL_NAMES.fullmatch(text):
         return VariableRequest("api/v1/labels", seconds | _selector(match[1]), _strings)
@@ -52,6 +53,7 @@ def variable_request(text: str, time_range: TimeRange) -> VariableRequest:
         return VariableRequest(f"api/v1/label/{quote(label, safe='')}/values", seconds | _selector(match[1]), _strings)
     if match := _METRICS.fullmatch(text):
         pattern = match[1].strip()
+        # Without a selector, Prometheus returns all names. A selector that also matches empty names would be refused.
         selector = f'{{__name__=~".*(?:{_escaped(pattern)}).*"}}' if pattern not in ("", ".*", ".+") else None
         return VariableRequest("api/v1/label/__name__/values", seconds | _selector(selector), _strings)
     if match := _QUERY_RESULT.fullmatch(text):

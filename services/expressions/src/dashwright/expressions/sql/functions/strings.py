@@ -271,6 +271,7 @@ STRINGS = [
         "format",
         _STRING,
         "`x` rounded to `d` digits, with commas as thousands separators",
+        # As in MySQL, there are at most 30 decimals.
         overload(
             "x: number, d: integer", let("format('{:,.' || $d || 'f}', round($x, $d::int))", x="x::double", d="greatest(least(d, 30), 0)")
         ),
