@@ -14,9 +14,11 @@ from dashwright.expressions.javascript.values import UNDEFINED, Undefined
 _SECONDS: Final = 1.0
 #: The timeout of a search after that time, since 0 would be no timeout.
 _MIN_SECONDS: Final = 1e-3
-#: Characters of a pattern, of the searched part of a text, and of a pattern in an error.
+#: The maximum number of characters of a pattern.
 _MAX_LENGTH: Final = 1_000
+#: The number of characters of a text that are searched.
 _MAX_TEXT_LENGTH: Final = 100_000
+#: The maximum number of characters of a pattern that an error quotes.
 _MAX_QUOTED: Final = 80
 _MAX_MATCHES: Final = 10_000
 _SLASHED: Final = regex.compile(r"/(.*?)/(g?i?m?y?s?)", regex.DOTALL)
@@ -102,6 +104,7 @@ class TextPattern:
         try:
             while len(matches) < limit and position <= len(text):
                 seconds = max(self._seconds - (monotonic() - start), _MIN_SECONDS)
+                # ``concurrent`` releases the interpreter lock, so that other threads run during a slow search.
                 match = self._pattern.search(text, position, timeout=seconds, concurrent=True)
                 if match is None:
                     break

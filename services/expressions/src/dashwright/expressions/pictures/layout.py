@@ -24,8 +24,9 @@ _TITLE_HEIGHT: Final = 26
 MAX_NOTICES: Final = 6
 #: Pixels between the border of a panel and its content.
 INSET: Final = 2
-#: Pixels of a single panel without a requested height, and of the lowest panel whose title is visible.
+#: The height in pixels of a single panel if no height is requested.
 _SINGLE_PANEL_HEIGHT: Final = 500
+#: The minimum height in pixels of a panel whose title is visible.
 _MIN_HEIGHT_WITH_TITLE: Final = 44
 
 
@@ -100,7 +101,7 @@ def _box(panel: Panel, row: int, column_width: float, gap: int) -> Box:
 
 
 def compacted_rows(positions: Sequence[GridPosition]) -> list[int]:
-    """Return the grid row of each panel, moved up until it touches another panel, as Grafana does."""
+    """Return the grid row of each panel, moved up until it touches another panel, as in Grafana. ``positions`` are from top to bottom."""
     column_bottoms = [0] * COLUMNS
     rows = []
     for position in positions:

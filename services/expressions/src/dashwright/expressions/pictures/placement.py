@@ -9,8 +9,9 @@ from dashwright.expressions.pictures.sections import COLUMNS, GridPosition, Repe
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import ALL, Value
 
-#: The maximum number of repetitions of one panel or row in a picture, and of placed panels. Further ones are not placed.
+#: The maximum number of repetitions of one panel or row in a picture. Further repetitions are not placed.
 MAX_REPEATS: Final = 60
+#: The maximum number of panels. Further panels are not placed.
 MAX_PLACED: Final = 2_000
 TOO_MANY_PANELS: Final = f"the dashboard has more than {MAX_PLACED} panels, of which the first {MAX_PLACED} are read"
 

@@ -15,7 +15,7 @@ _MAX_TOP: Final = 10_000
 _MAX_HEIGHT: Final = 200
 _DEFAULT_HEIGHT: Final = 8
 _DEFAULT_PER_ROW: Final = 4
-#: Ids from this one on are replaced. Further ids after smaller ones are still exact numbers in JavaScript.
+#: Ids from this one on are replaced. The next free ids after a smaller id are exact numbers in JavaScript.
 _MAX_ID: Final = 2**52
 #: Further panels of a dashboard are ignored.
 MAX_SOURCE_PANELS: Final = 2_000

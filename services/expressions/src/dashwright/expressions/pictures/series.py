@@ -20,8 +20,9 @@ MAX_SERIES: Final = 50
 #: The limit of points in one series.
 MAX_POINTS: Final = 2_000
 
-#: The limit of points of all series of a panel together, and the points that each series may have even beyond this limit.
+#: The limit of points of all series of a panel together.
 _MAX_POINTS_OF_ALL_SERIES: Final = 15_000
+#: The number of points that each series may have even if the series together exceed the limit.
 _MIN_POINTS: Final = 50
 #: Points of a series per pixel of a panel's width; more would not be visible.
 _POINTS_PER_PIXEL: Final = 1.3

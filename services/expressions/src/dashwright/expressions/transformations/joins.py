@@ -198,6 +198,7 @@ def _pairs(left: Cells, right: Cells, context: Context, columns: int, *, is_oute
 
 def _as_object_keys(keys: Mapping[str, Any]) -> list[str]:
     """Return the keys in the order of the members of an object: integers ascending, then text in the order of insertion."""
+    # JavaScript treats a key as an integer if it may be the index of an array, which has at most ten digits.
     integers = [key for key in keys if key.isdecimal() and key.isascii() and len(key) < 11 and str(int(key)) == key]
     integer_keys = set(integers)
     return [*sorted(integers, key=int), *(key for key in keys if key not in integer_keys)]

@@ -81,7 +81,7 @@ def _definition(item: Mapping[str, Any]) -> Definition:
     source = item["spec"]
     kind = kind.removesuffix(_KIND_SUFFIX).lower()
     query, datasource = source.get("query"), source.get("datasource")
-    # There, a query to a data source contains the reference to it.
+    # In this schema, the query to a data source contains the reference to the data source.
     if isinstance(query, dict) and isinstance(query.get("spec"), dict):
         uid = object_of(query.get("datasource")).get("name")
         datasource = datasource or {"type": query.get("group") or query.get("kind"), **({"uid": uid} if uid else {})}

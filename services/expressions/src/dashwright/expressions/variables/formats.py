@@ -18,6 +18,7 @@ _PROMETHEUS_CHARACTERS: Final = re.compile(r"[$^*{}\[\]'+?.()|]")
 #: Characters that JavaScript's ``encodeURIComponent`` and ``encodeURI`` keep, without those that Grafana encodes in addition.
 _COMPONENT_SAFE: Final = "-_.~"
 _ADDRESS_SAFE: Final = ";,/?:@&=+$#-_.~"
+#: Characters that Grafana keeps in parameters of its URLs.
 _PARAMETER_SAFE: Final = "@:$,;-_.~"
 _ISO_DATE: Final = "YYYY-MM-DD[T]HH:mm:ss.SSS[Z]"
 #: The format of a reference without one.
@@ -115,6 +116,7 @@ def _prometheus(value: Value, _: FormatContext) -> str:
     """Return the value for a string in PromQL: values of a selection are regular expressions."""
     if not value.is_selection:
         return _braced(value).replace("\\", "\\\\")
+    # Backslashes of the regular expression are doubled, because PromQL reads escapes in strings.
     escaped = [_PROMETHEUS_CHARACTERS.sub(r"\\\\\g<0>", item.replace("\\", "\\\\\\\\").replace('"', '\\"')) for item in value.values]
     return _alternatives(escaped) if escaped else ""
 

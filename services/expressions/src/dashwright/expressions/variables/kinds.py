@@ -134,7 +134,7 @@ async def _switch(definition: Definition, context: KindContext) -> ResolvedVaria
 
 
 async def _adhoc(definition: Definition, context: KindContext) -> ResolvedVariable:
-    """Return the filters, also as text. Only data sources of the type Prometheus add them to queries."""
+    """Return the filters, also as text. Only filters of data sources of the type Prometheus are added to queries."""
     filters = read_filters(definition, context.from_url)
     text = description_of(filters)
     value = Value((text,), (text,), in_url=False)

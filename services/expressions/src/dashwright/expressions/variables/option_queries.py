@@ -61,7 +61,7 @@ async def _values_and_texts(
     record = data_source.record
     if record is None or cache is None:
         return await data_source.source.variable_options(text, time_range, limits)
-    # Ranges such as now-6h differ by milliseconds between the panels of a page.
+    # Rounded, because ranges such as now-6h differ by milliseconds between the panels of a page.
     bounds = [int(time.timestamp() // max(cache.seconds, 1)) for time in (time_range.start, time_range.end)]
     key = record.org_id, record.id, record.uid, record.version, text, *bounds
     return await cache.get(key, lambda: _run(data_source, text, time_range, limits))

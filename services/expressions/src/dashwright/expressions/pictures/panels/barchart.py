@@ -29,8 +29,9 @@ from dashwright.expressions.pictures.panels.legend import LegendEntry, with_lege
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import rotated, text_element, text_width, truncated
 
-#: The share of a category that its bars take together, and the share of its part of them that each bar fills, as in Grafana.
+#: The share of a category that its bars take together, as in Grafana.
 _DEFAULT_GROUP_WIDTH: Final = 0.7
+#: The share that each bar fills of its part of the group of bars, as in Grafana.
 _DEFAULT_BAR_WIDTH: Final = 0.97
 #: Pixels between two labels below bars.
 _LABEL_GAP: Final = 6.0

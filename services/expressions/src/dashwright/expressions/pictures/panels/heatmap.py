@@ -38,8 +38,9 @@ _DEFAULT_EXPONENT: Final = 0.5
 _DEFAULT_HIDDEN_COUNT: Final = 1e-9
 #: The part of the width that the labels of rows take at most.
 _NAME_SHARE: Final = 0.25
-#: Pixels between the area of cells and the upper and right edges of the panel, and the left edge if rows have no labels.
+#: Pixels between the cells and the upper edge of the panel, and if rows have no labels also the left edge.
 _MARGIN: Final = 8.0
+#: Pixels between the cells and the right edge of the panel.
 _RIGHT_MARGIN: Final = 10.0
 # Sizes of the legend, and of the lowest panel that has one, in pixels.
 _LEGEND_HEIGHT: Final = 34.0

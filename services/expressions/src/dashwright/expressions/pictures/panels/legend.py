@@ -38,8 +38,9 @@ _BOTTOM_SHARE: Final = 0.35
 _RIGHT_SHARE: Final = 0.6
 #: The possible font sizes of a table. The largest one with which all columns fit is used.
 _TABLE_SIZES: Final = (_SIZE, 10.0, 9.0)
-#: The share of a table's width up to which names are not cut, if necessary in a smaller font, and the minimum share of names.
+#: The share of a table's width up to which names are not cut. To fit into it, they may have a smaller font.
 _MAX_NAME_SHARE: Final = 0.6
+#: The share of a table's width that names have at least.
 _MIN_NAME_SHARE: Final = 0.25
 #: Pixels between a swatch and a name.
 _SWATCH_GAP: Final = 5.0

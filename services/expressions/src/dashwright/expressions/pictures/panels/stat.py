@@ -26,8 +26,9 @@ from dashwright.expressions.pictures.theme import Theme, colour_of
 _MAX_TITLE_SIZE: Final = 30.0
 _MIN_TITLE_SIZE: Final = 10.0
 _MAX_VALUE_SIZE: Final = 300.0
-#: The ratio of width to height above which names are next to values, and the heights in pixels above which a chart is drawn.
+#: The ratio of width to height above which a cell is wide: its name is next to the value instead of above it.
 _WIDE: Final = 2.5
+#: The heights in pixels above which a wide cell, or any other cell, has a chart.
 _MIN_HEIGHT_OF_WIDE_CHART: Final = 50.0
 _MIN_HEIGHT_OF_CHART: Final = 100.0
 # Shares of the width or height of a cell.

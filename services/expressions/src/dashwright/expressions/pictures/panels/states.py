@@ -98,7 +98,7 @@ def _row(props: PanelProps, item: StateColumn, *, names_bands: bool) -> StateRow
 
 
 def _samples(props: PanelProps, item: StateColumn, appearance: "_Appearance") -> Iterator[Sample]:
-    """Yield the samples of a column by time. Each ends at the next sample, after the interval, or at its stored end: the earliest."""
+    """Yield the samples of a column by time. A sample ends at the earliest of the next sample, its interval, and its stored end."""
     values, custom = values_of(item.column.field), object_of(item.column.config.get("custom"))
     interval = _positive_number(custom.get("insertNulls")) or item.times.interval
     spans_nulls = custom.get("spanNulls") is True

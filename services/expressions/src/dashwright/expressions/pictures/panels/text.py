@@ -53,10 +53,11 @@ _ROW_PADDING: Final = 6
 #: The bar at the left of a quotation: its distance from the text, and its width.
 _QUOTE_DISTANCE: Final = 12
 _QUOTE_WIDTH: Final = 3
-#: The font sizes of messages, the height up to which a panel has the small one, and the height of a line with its gap in font sizes.
+#: The font size of messages, and the font size of messages in panels up to the height ``_LOW_HEIGHT``.
 _MESSAGE_SIZE: Final = 13.0
 _SMALL_MESSAGE_SIZE: Final = 10.0
 _LOW_HEIGHT: Final = 40
+#: The height of a line of a message with its gap, in font sizes.
 _MESSAGE_LINE_HEIGHT: Final = 1.5
 _WORD: Final = re.compile(r"\n| +|[^ \n]+")
 

@@ -62,7 +62,7 @@ def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueS
 
 
 def stay_near_plot(plotted: Sequence[PlottedSeries], distance: float) -> bool:
-    """Return whether no mark of a plot that is clipped if ``exceed_plot`` extends beyond it by more than ``distance`` pixels."""
+    """Return whether marks of values within their scales extend beyond the plot by at most ``distance`` pixels. See ``exceed_plot``."""
     looks = [series.look for series in plotted]
     # The values of the other series, down to which an area is filled, may be far outside.
     return not any(look.fills_to or max(look.line_width, look.point_size) / 2 > distance for look in looks)
