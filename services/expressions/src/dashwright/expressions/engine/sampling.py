@@ -15,7 +15,7 @@ from dashwright.expressions.engine.values import Cells, Floats, Mask, Positions
 class Buckets:
     """The buckets of an axis in the order of time, one for each timestamp.
 
-    A bucket has the points after the previous bucket's timestamp, up to its own. The first also has every older point.
+    A bucket contains the points after the timestamp of the previous bucket, up to its own. The first bucket also contains all older points.
     """
 
     ends: Positions  #: The column after the last column of each bucket.

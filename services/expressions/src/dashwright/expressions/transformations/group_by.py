@@ -10,7 +10,7 @@ from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.names import DisplayNames, bare_display_name
 
-#: Calculations whose results are numbers, and those whose results are booleans, for columns of any type.
+#: Calculations whose results are numbers (``_COUNTS``) or booleans (``_FLAGS``) for columns of any type.
 _COUNTS: Final = frozenset({"count", "distinctCount", "changeCount", "countAll"})
 _FLAGS: Final = frozenset({"allIsNull", "allIsZero"})
 

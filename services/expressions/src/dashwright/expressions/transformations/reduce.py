@@ -12,8 +12,9 @@ from dashwright.expressions.transformations.data import CellType, Column, DataFr
 from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedColumn, field_matcher
 from dashwright.expressions.transformations.names import DisplayNames
 
-#: Calculations whose results have the type of the column, and those whose results are lists.
+#: Calculations whose results have the type of the column.
 _CHOICES: Final = frozenset({"first", "firstNotNull", "last", "lastNotNull"})
+#: Calculations whose results are lists.
 _LISTS: Final = frozenset({"allValues", "uniqueValues"})
 
 

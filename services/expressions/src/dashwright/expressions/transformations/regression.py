@@ -15,6 +15,7 @@ from dashwright.expressions.transformations.data import CellType, Column, DataFr
 from dashwright.expressions.transformations.matchers.fields import MatchedColumn, named
 from dashwright.expressions.transformations.names import DisplayNames
 
+#: The maximum of the option ``degree``. Each power of x is a column of the matrix that is solved.
 _MAX_DEGREE: Final = 20
 
 

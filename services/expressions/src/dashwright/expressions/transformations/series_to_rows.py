@@ -31,7 +31,7 @@ def series_to_rows(frames: Frames, _options: Mapping[str, Any], context: Context
     metrics: list[str] = []
     values: list[Any] = []
     for frame in filled:
-        # As in Grafana, the last column of times counts, and the first column of the frame, or the second if the first has these times.
+        # As in Grafana, the last column of times has the times. The values are in the first column, or if it has the times in the second.
         time_index = next((i for i, column in reversed(list(enumerate(frame.columns))) if column.type is CellType.TIME), 0)
         times += frame.columns[time_index].values
         metrics += [frame_display_name(frame)] * frame.row_count

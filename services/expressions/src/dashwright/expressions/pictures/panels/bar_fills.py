@@ -17,7 +17,7 @@ from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient,
 #: Pixels of the edge of a basic bar at the value.
 _EDGE: Final = 2.0
 _BASIC_OPACITY: Final = 0.35
-#: Pixels from a cell of the display mode ``lcd`` to the next one, and between two cells: in panels, and in cells of tables.
+#: In the display mode ``lcd``, the pixels from the start of a cell to that of the next one, and the pixels of the gap between them.
 _PANEL_PITCH: Final = (12.0, 2.0)
 _TABLE_PITCH: Final = (8.0, 1.0)
 #: The opacity of a lit cell at shares of the distance from its middle to its corners, and the opacity of other cells.

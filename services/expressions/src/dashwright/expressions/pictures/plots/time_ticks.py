@@ -26,8 +26,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL_EPOCH: Final = _EPOCH.replace(tzinfo=None)
 #: The maximum change of the offset of a zone, in milliseconds.
 _MAX_CHANGE: Final = 3 * _HOUR
-#: The minimum width of a label, and the minimum gap between two labels, in pixels.
+#: The minimum distance of two ticks in pixels, from which the format of the first label is chosen.
 _SPACE: Final = 40.0
+#: The minimum gap between two labels in pixels.
 _GAP: Final = 18.0
 #: The minimum distance between two ticks, as a share of the usual distance.
 _MIN_SHARE: Final = 0.6

@@ -22,7 +22,7 @@ from dashwright.expressions.sources.testdata.properties import Properties
 _MAX_POINTS: Final = 10_000
 
 _NANOS_PER_MILLISECOND: Final = 1_000_000
-#: numpy generates this many random numbers, or more, faster than the standard library.
+#: The number of random numbers from which on numpy generates them faster than the standard library.
 _MIN_COUNT_FOR_NUMPY: Final = 1000
 _ADVICE: Final = "ask for fewer series, a shorter time range or a larger interval"
 
