@@ -73,6 +73,19 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
         [frame("A", k=["x", "y"], a=[1, 2]), frame("B", k=["y", "z"], b=[3, 4])],
         [{"k": ["y", "x", "z"], "a": [2, 1, None], "b": [3, None, 4]}],
     ),
+    # Rows without a partner are in the order of the keys of a JavaScript object, whose integers end at 2**32 - 2.
+    (
+        "joinByField",
+        {"mode": "outerTabular", "byField": "k"},
+        [frame("A", k=["x"], a=[1]), frame("B", k=["9999999999", "4294967295", "4294967294", "7"], b=[2, 3, 4, 5])],
+        [
+            {
+                "k": ["x", "7", "4294967294", "9999999999", "4294967295"],
+                "a": [1, None, None, None, None],
+                "b": [None, 5, 4, 2, 3],
+            }
+        ],
+    ),
     ("ensureColumns", {}, [CPU, MEM], [{"time": [1000, 2000, 3000], "cpu": [1, 2, UNDEFINED], "mem": [UNDEFINED, 20, 30]}]),
     ("concatenate", {}, [frame("A", a=[1], name="f"), frame("B", b=[2, 3])], [{"f · a": [1, UNDEFINED], "b": [2, 3]}]),
     ("seriesToRows", {}, [CPU, MEM], [{"Time": [3000, 2000, 2000, 1000], "Metric": ["mem", "cpu", "mem", "cpu"], "Value": [30, 2, 20, 1]}]),

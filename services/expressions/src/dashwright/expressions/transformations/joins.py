@@ -17,6 +17,9 @@ from dashwright.expressions.transformations.sort_by import sorted_frame
 #: The number of keys that are compared to see whether a frame is already sorted.
 _SAMPLES: Final = 50
 
+#: The largest index of a JavaScript array.
+_MAX_ARRAY_INDEX: Final = 2**32 - 2
+
 
 class JoinNulls(Enum):
     """The treatment of nulls in an outer join."""
@@ -198,8 +201,10 @@ def _pairs(left: Cells, right: Cells, context: Context, columns: int, *, is_oute
 
 def _as_object_keys(keys: Mapping[str, Any]) -> list[str]:
     """Return the keys in the order of the members of an object: integers ascending, then text in the order of insertion."""
-    # JavaScript treats a key as an integer if it may be the index of an array, which has at most ten digits.
-    integers = [key for key in keys if key.isdecimal() and key.isascii() and len(key) < 11 and str(int(key)) == key]
+    # JavaScript treats a key as an integer if it can be the index of an array. The length limits the cost of int().
+    integers = [
+        key for key in keys if key.isdecimal() and key.isascii() and len(key) < 11 and str(int(key)) == key and int(key) <= _MAX_ARRAY_INDEX
+    ]
     integer_keys = set(integers)
     return [*sorted(integers, key=int), *(key for key in keys if key not in integer_keys)]
 
