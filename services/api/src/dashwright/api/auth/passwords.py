@@ -10,14 +10,15 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from dashwright.api.auth import key_material
 from dashwright.api.auth.hashing import BoundedThreads
 
-# The OWASP cheat sheet lists equivalent argon2id settings. These keep two concurrent verifications within the gateway's memory goal.
+# One of the settings of argon2id that OWASP's cheat sheet lists as equally strong. With 19 MiB, two concurrent verifications fit the
+# memory goal of the gateway.
 _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
 
 class Passwords:
-    """Hashes of passwords: argon2id, and PBKDF2 with a separate salt from imported databases.
+    """Hashes of passwords. New hashes are argon2id; accounts imported from Grafana have PBKDF2 hashes and a separate salt.
 
-    Every verification computes a hash by each algorithm. Its duration then reveals neither whether the account exists nor whether it was
+    Every verification computes a hash by each algorithm. The duration then reveals neither whether the account exists nor whether it was
     imported.
     """
 
@@ -31,16 +32,17 @@ class Passwords:
         return await self._threads.run(lambda: _HASHER.hash(password))
 
     async def verify(self, stored_hash: str | None, password: str, *, salt: str | None = None, is_suspect: bool = False) -> bool:
-        """Return whether ``password`` matches the stored hash. Without a hash this takes the same time. Raises TooManyRequests.
+        """Return whether ``password`` matches the stored hash. Without a hash, the call takes the same time. Raises TooManyRequests.
 
-        ``salt`` belongs to an imported hash; argon2id hashes include their salt. Verifications with ``is_suspect`` share a quarter of
-        the queue.
+        ``salt`` is the salt of an imported hash; argon2id hashes include their salt. ``is_suspect`` is set for a client address with
+        recent failures: all such addresses share a quarter of the queue.
         """
         return await self._threads.run(lambda: _verify(stored_hash, salt, password, self._dummy_hash), is_suspect=is_suspect)
 
     @staticmethod
     def is_outdated(stored_hash: str) -> bool:
         """Return whether a verified hash should be replaced by a new one of the same password."""
+        # Of passwords, only imported ones have this hash, which is weaker than argon2id.
         if key_material.is_secret_hash(stored_hash):
             return True
         try:
@@ -55,7 +57,7 @@ class Passwords:
 
 @cache
 def _dummy_hash() -> str:
-    """Return the hash that a password is compared with if there is no argon2id hash of an account."""
+    """Return the hash that a password is compared with if the account has no argon2id hash, or does not exist."""
     return _HASHER.hash("no account has this password")
 
 

@@ -15,16 +15,16 @@ class CreateServiceAccountForm(ClassicBody):
     is_disabled: bool = False
 
 
-class ServiceAccountChange(ClassicBody):
-    """Changes to a service account. Missing members keep their values."""
+class UpdateServiceAccountForm(ClassicBody):
+    """A request to change a service account. A field that is missing keeps its value."""
 
     name: Text | None = None
     role: RoleName | None = None
     is_disabled: bool | None = None
 
 
-class _ServiceAccountMembers(ResponseModel):
-    """The members of every response about a service account."""
+class _ServiceAccountFields(ResponseModel):
+    """The fields that every response about a service account has."""
 
     id: int
     uid: str
@@ -34,7 +34,7 @@ class _ServiceAccountMembers(ResponseModel):
     is_disabled: bool
 
 
-class ServiceAccount(_ServiceAccountMembers):
+class ServiceAccount(_ServiceAccountFields):
     """A service account in a list, or a new one."""
 
     role: RoleName
@@ -44,7 +44,7 @@ class ServiceAccount(_ServiceAccountMembers):
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
-class ServiceAccountProfile(_ServiceAccountMembers):
+class ServiceAccountProfile(_ServiceAccountFields):
     """A service account in the response to a request for it."""
 
     created_at: Time
@@ -53,7 +53,7 @@ class ServiceAccountProfile(_ServiceAccountMembers):
     role: RoleName
     #: Always null: service accounts are in no team.
     teams: None
-    #: The number of all tokens. Absent for an account without tokens.
+    #: The number of all tokens, including expired ones. Not set, and so not in the JSON, if the account has no tokens.
     tokens: int = Field(default_factory=int)
     access_control: dict[str, bool] = Field(default_factory=dict)
 
@@ -69,17 +69,17 @@ class ServiceAccountPage(ResponseModel):
 
 
 class ServiceAccountChanged(ResponseModel):
-    """The response to a changed service account."""
+    """The response to a request that changed a service account."""
 
     message: str
     id: int
     name: str
-    #: The JSON key is ``serviceaccount``, not camel case as other keys.
+    #: The JSON key is ``serviceaccount``, unlike the camel case of other keys.
     serviceaccount: ServiceAccountProfile
 
 
 class Migration(ResponseModel):
-    """The result of migrating legacy keys to service accounts: the totals, and the failures with their reasons."""
+    """The result of migrating legacy keys to service accounts: the numbers of keys, and the reason of each failure."""
 
     total: int
     migrated: int

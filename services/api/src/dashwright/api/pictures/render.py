@@ -27,13 +27,13 @@ PICTURE_CONTENT: Final = Content(BINARY, (media.PNG, media.SVG, media.JSON))
 _PANEL_PREFIX: Final = "panel-"
 """Prefix of panel ids in Grafana's links."""
 _HEIGHT_OF_PANELS: Final = -1
-"""Grafana's value of ``height`` for as many pixels as the panels take."""
+"""Grafana's value of the parameter ``height`` for the height that all panels together take."""
 _PANEL_HEIGHT: Final = 500
 """Pixels of the picture of one panel without a ``height``, as in Grafana."""
 _NUMERIC_PARAMETERS: Final = {"width": "width", "height": "height", "scale": "scale", "panelId": "panel"}
 """Numeric members of PictureOptions, by query parameter."""
 _STRING_PARAMETERS: Final = ("from", "to", "theme", "format", "title", "timezone", "rows")
-"""Query parameters that have the names of their members of PictureOptions."""
+"""Query parameters whose members of PictureOptions have the same names."""
 _VARIABLE_PREFIX: Final = "var-"
 """Prefix of the names of variables, as in Grafana's links."""
 _MAX_VARIABLES: Final = 100
@@ -109,10 +109,12 @@ def picture_options(call: Call) -> PictureOptions:
     for name, member in _NUMERIC_PARAMETERS.items():
         if value := query.get(name):
             values[member] = _parse_number(name, value.removeprefix(_PANEL_PREFIX) if name == "panelId" else value)
+    # Grafana's image renderer names the parameter ``tz``, and Grafana's links to dashboards name it ``timezone``.
     if query.get("tz"):
         values["timezone"] = query["tz"]
     values["variables"] = _variables(query)
     values["uid"] = call.parameters.get("uid", "")
+    # Without a height, the picture of a dashboard is as high as its panels.
     if values.get("height") == _HEIGHT_OF_PANELS:
         del values["height"]
     try:

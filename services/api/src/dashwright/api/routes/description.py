@@ -23,11 +23,12 @@ from dashwright.common.kinds.registry import KINDS
 
 _HTML = "text/html; charset=utf-8"
 _TAG: Final = "description"
-"""Group of these operations in the description of the API."""
+"""The OpenAPI tag, that is the group, of these operations."""
 
 
 def described_api(routes: Sequence[Route], *, version: str) -> Schema:
-    """Return the OpenAPI 3.1 document of ``routes``, including the options objects that Kubernetes clients send."""
+    """Return the OpenAPI 3.1 document of ``routes`` and of the options that clients may send to subresources."""
+    # No operation names these models as its request, so the document would lack their schemas.
     options = [subresource.options for kind in KINDS for subresource in kind.subresources if subresource.options is not None]
     return openapi_document(routes, version=version, extra_models=options, tags=TAGS, examples=EXAMPLES)
 
@@ -90,7 +91,7 @@ def _redirect(path: str, location: str, operation_id: str) -> Route:
     async def redirect(_: Call) -> Response:
         return Response(302, headers={"Location": location})
 
-    summary = f"redirect to {location}, for clients that use this address"
+    summary = f"redirect to {location}, for clients that request {path}"
     return Route("GET", path, redirect, PUBLIC, Operation(operation_id, summary, _TAG, responses={302: None}))
 
 

@@ -34,6 +34,7 @@ def routes(database: Database) -> list[Route]:
         if job.state in (State.PENDING, State.WORKING):
             raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is available after it has ended', retry_after=1)
         if result is None:
+            # Also an evaluation that failed has a result if its queries were run: the errors of the refIds.
             raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed, see its status')
         if result.is_expired:
             raise _expired_error(name, result.expires_at)
@@ -68,9 +69,10 @@ def _expired_error(name: str, expired_at: datetime) -> Gone:
 
 
 async def _result_chunks(database: Database, uid: uuid.UUID, result_format: Format) -> AsyncIterator[bytes]:
-    """Yield the chunks of a result. Each is read after the previous one was sent, without a connection in between."""
+    """Yield the chunks of a result. Each chunk is read only after the previous one was sent."""
     index = 0
     while True:
+        # No connection is held while a chunk is sent: slow clients would take all connections of the pool.
         async with database.connection() as connection:
             chunk = await evaluations.read_chunk(connection, uid, result_format, index)
         if chunk is None:

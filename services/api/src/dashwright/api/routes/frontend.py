@@ -1,4 +1,4 @@
-"""Routes that clients call first: the API version, the current organization and its data sources."""
+"""Routes that clients call first, for the version of the API, the current organization and its data sources."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,7 +19,7 @@ _SHORT_COMMIT_LENGTH: Final = 10
 
 
 def routes(database: Database, settings: Settings, *, commit: str = "unknown") -> list[Route]:
-    """Return the routes. The settings require credentials, because clients check their credentials by requesting the settings."""
+    """Return the routes. The settings require credentials: clients request the settings to find out whether their credentials are valid."""
     version, short_commit = settings.reported_version, commit[:_SHORT_COMMIT_LENGTH]
     static_settings = {
         "buildInfo": {
@@ -44,6 +44,7 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
     async def get_settings(call: Call) -> Response:
         caller = call.identity
         readable_sources: Sequence[StoredDataSource] = ()
+        # A user without an organization may also request the settings. They then have no data sources.
         if caller.org_id:
             async with database.connection() as connection:
                 readable_sources = readable_data_sources(

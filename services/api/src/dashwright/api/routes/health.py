@@ -95,6 +95,7 @@ def _metrics_handler(token: SecretStr | None) -> Handler:
     expected_header = f"Bearer {token.get_secret_value()}".encode() if token and token.get_secret_value() else b""
 
     async def handler(call: Call) -> Response:
+        # ``compare_digest`` takes the same time for every wrong token, so its duration does not help to guess the token.
         if expected_header and not hmac.compare_digest(call.headers.get("Authorization", "").encode(), expected_header):
             raise Unauthorized("metrics require the token of DASHWRIGHT_METRICS_TOKEN as Authorization: Bearer")
         return Response(200, metrics.exposition(), metrics.CONTENT_TYPE)
@@ -103,7 +104,7 @@ def _metrics_handler(token: SecretStr | None) -> Handler:
 
 
 async def _version(_: Call) -> Response:
-    """Return the version of the product. Members about Go and its builds are empty."""
+    """Return the version of the product. Members about git, Go and the build are empty."""
     major, minor, *_patch = PRODUCT_VERSION.split(".")
     return json_response(
         {

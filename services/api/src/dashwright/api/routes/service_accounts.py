@@ -20,10 +20,10 @@ from dashwright.api.models.service_accounts import (
     CreateServiceAccountForm,
     Migration,
     ServiceAccount,
-    ServiceAccountChange,
     ServiceAccountChanged,
     ServiceAccountPage,
     ServiceAccountProfile,
+    UpdateServiceAccountForm,
 )
 from dashwright.api.routes.service_account_views import account_id_of, item_view, profile_view
 from dashwright.api.stores import service_accounts
@@ -79,12 +79,14 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             account = await service_accounts.find(connection, call.identity.org_id, account_id)
         if account is None:
             raise unknown_account()
+        # ``members`` keeps the null of ``teams``, which ``json_response`` would leave out of a model.
         return json_response(profile_view(account, call.identity if call.query_flag("accesscontrol") else None).members())
 
     async def change(call: Call) -> Response:
+        # The connection is returned before the body is read, which a slow client may send for a long time.
         async with database.connection() as connection:
             account_id = await account_id_of(connection, call, _WRITE_PERMISSION)
-        body = await call.model_or_400(ServiceAccountChange, message=_BAD_BODY)
+        body = await call.model_or_400(UpdateServiceAccountForm, message=_BAD_BODY)
         account = await accounts.change(
             call.actor, call.identity, account_id, ServiceAccountChanges(body.name, body.role, body.is_disabled)
         )
@@ -99,7 +101,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
         return message_response("Service account deleted")
 
     async def migrate(call: Call) -> Response:
-        """Migrate all legacy keys, and respond with the numbers and the failures."""
+        """Migrate all legacy keys, and respond with the numbers of keys and the reasons of failures."""
         migration = await accounts.migrate(call.actor, call.identity)
         details = [f"{name}: all possible logins are taken" for name in migration.failed_keys.values()]
         failed_ids = list(migration.failed_keys)
@@ -185,7 +187,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "updateServiceAccount",
                 "change the members that the body contains",
                 TAG,
-                request=ServiceAccountChange,
+                request=UpdateServiceAccountForm,
                 responses={200: ServiceAccountChanged},
                 errors=(404,),
             ),
@@ -228,6 +230,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
 def _account_query(call: Call, clock: Clock) -> ServiceAccountQuery:
     """Return the search that the query parameters describe, among the accounts that the caller may read."""
     ids = call.identity.ids(_READ_PERMISSION, ScopedType.SERVICE_ACCOUNT.prefix)
+    # Grafana's API description spells the parameter ``Disabled``; its frontend sends ``disabled``.
     only_disabled = call.query_flag("disabled") or call.query_flag("Disabled")
     expired_at = int(clock.seconds()) if call.query_flag("expiredTokens") else None
     # No account is managed externally.

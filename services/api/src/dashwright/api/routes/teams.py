@@ -48,6 +48,7 @@ class TeamChanges(ClassicBody):
 class AddTeamMemberCommand(ClassicBody):
     """A request to add a member."""
 
+    #: Within the bounds of the column, a bigint.
     user_id: Annotated[int, Field(ge=-(2**63), lt=2**63)]
     #: 4 for an admin of the team, else 0.
     permission: Literal[0, 4] = 0
@@ -147,6 +148,7 @@ class _TeamHandlers:
     async def list_of_user(self, call: Call) -> Response:
         """Return a user's teams."""
         caller = call.identity
+        # The permission of the route is users:read. A route has only one, so the second one is checked here.
         if not caller.has_action("teams:read"):
             raise permission_denied("users:read", "teams:read")
         user_id = parse_integer(call.parameters["id"])
@@ -261,6 +263,7 @@ def routes(database: Database, transactions: RightsTransactions) -> list[Route]:
     )
 
     def permission_on_any(action: str) -> Permission:
+        # The scope has the id of the team, but the path may have its uid: ``find`` checks the scope after it has read the team.
         return Permission(action, any_scope_suffices=True)
 
     return [

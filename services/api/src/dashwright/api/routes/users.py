@@ -1,4 +1,7 @@
-"""Routes that list, find and change all users. An ``{id}`` that is not an integer is an unknown user (404)."""
+"""Routes that list, find and change the users of all organizations.
+
+A path whose ``{id}`` is not an integer names an unknown user (404).
+"""
 
 from typing import Final
 
@@ -75,6 +78,7 @@ def routes(database: Database, use_cases: Users, clock: Clock) -> list[Route]:
         return json_response(profile_view(person, caller=call.authorized_identity if call.query_flag("accesscontrol") else None))
 
     async def change(call: Call) -> Response:
+        # Before the body is read: an unknown user is 404 even if the body is invalid. The capital letter is Grafana's.
         user_id = (await find_person(call, NotFound("User not found"))).id
         await use_cases.change(call.actor, call.authorized_identity, user_id, await changes_of(call))
         return message_response("User updated")
@@ -85,6 +89,7 @@ def routes(database: Database, use_cases: Users, clock: Clock) -> list[Route]:
             return json_response([membership_view(membership) for membership in await members.organizations(connection, user_id)])
 
     async def auth_tokens(call: Call) -> Response:
+        # Only for the 404 of an unknown user: there are no sessions, since each request carries its credentials.
         await find_person(call, not_found())
         return json_response([])
 
@@ -96,6 +101,7 @@ def routes(database: Database, use_cases: Users, clock: Clock) -> list[Route]:
         await use_cases.switch_organization(call.actor, user_id, org_id)
         return message_response("Active organization changed")
 
+    # A permission on a single user suffices, because the handlers return only the users that the caller may read.
     read_any = Permission(_READ_PERMISSION, organization=OrganizationScope.GLOBAL, any_scope_suffices=True)
     read, write = (
         Permission(_READ_PERMISSION, _USER_SCOPE, OrganizationScope.GLOBAL),

@@ -26,7 +26,7 @@ _TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 @dataclass(frozen=True, slots=True)
 class RecordReader:
-    """The caller for whom records are read."""
+    """The ids of the caller who reads records: its organization and its user."""
 
     org_id: int
     #: 0: the caller is a token or key, which has no preferences.
@@ -54,7 +54,10 @@ class StoredRecord:
 
     @property
     def resource_version(self) -> int:
-        """The time of the last change in milliseconds, as in Grafana: these records are not in the change feed."""
+        """The time of the last change in milliseconds, as in Grafana.
+
+        Writes of these records have no number in the sequence of resource versions, because the change feed does not contain them.
+        """
         return round(self.updated.timestamp() * 1000)
 
     @property
@@ -85,7 +88,8 @@ class StoredRecord:
         return None if self.status_model is None else self.status_model.to_json().decode()
 
     def metadata_json(self) -> str:
-        """Return the metadata as JSON, like the method of StoredObject, whose property ``metadata`` lacks the resource version."""
+        """Return the metadata as JSON, including the resource version."""
+        # The encoder calls this method of records and of stored objects, whose ``metadata`` has no resource version.
         return self.metadata
 
     def encode(self) -> bytes:

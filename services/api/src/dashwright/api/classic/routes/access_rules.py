@@ -101,6 +101,7 @@ class _Handlers:
         rules: list[Rule] = []
         for item in body.permissions:
             level = _named_level(item.permission)
+            # An item without a permission removes the rule of its holder: the new rules do not include it.
             if level > Level.NONE:
                 rules.append(_rule(item.user_id, item.team_id, item.built_in_role, level))
         check_rules(rules)

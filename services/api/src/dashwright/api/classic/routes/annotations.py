@@ -126,6 +126,7 @@ class _Handlers:
         query = call.query
         # Invalid values and 0 count as missing.
         integers = {name: parse_integer(query.get(name, "")) or None for name in _INTEGER_PARAMETERS}
+        # There are no alert rules, and so no annotations of them.
         if integers["alertId"] or query.get("type") == "alert":
             return json_response([])
         start, end, dashboard_uid = integers["from"] or 0, integers["to"] or 0, query.get("dashboardUID") or None
@@ -179,6 +180,7 @@ class _Handlers:
 
     async def change(self, call: Call) -> Response:
         annotation_id, body = _annotation_id(call), parse_exact(await call.body(), AnnotationChange)
+        # An annotation must have a text, so an empty text of a PATCH keeps the stored one.
         content = _content(body.time, body.time_end, body.text or None, body.tags, body.data, message=_NOT_UPDATED)
         await self._annotations.change(call.actor, call.identity, annotation_id, content)
         return message_response("Annotation patched")

@@ -33,11 +33,11 @@ _PAGE_SIZE: Final = 1000
 _MAX_PAGE: Final = 1_000_000_000
 """Limit on the number of a page, which keeps the offset within a bigint."""
 _NO_AUTHOR: Final = "Anonymous"
-"""Creator and editor of the root, as in Grafana."""
+"""Name of the creator and the editor of the root, as in Grafana."""
 _BAD_BODY: Final = "bad request data"
 """Message of Grafana for an invalid body."""
 _VERBS_BY_PERMISSION: Final = {"": "get", "View": "get", "Edit": "update"}
-"""Verb that the caller must be allowed on each folder of a list, by the query parameter ``permission``."""
+"""Verb by the query parameter ``permission``: a list has only folders on which the caller may do the verb."""
 MOVE: Final = event_of(FOLDER, "move")
 
 
@@ -50,7 +50,7 @@ class CreateFolderCommand(ClassicBody):
     parent_uid: Text = ""
 
 
-class ChangedFolder(ClassicBody):
+class UpdateFolderCommand(ClassicBody):
     """A change of a folder. ``version`` must be the stored version, unless ``overwrite`` is set."""
 
     #: None keeps the stored title.
@@ -62,7 +62,7 @@ class ChangedFolder(ClassicBody):
     overwrite: bool = False
 
 
-class MovedFolder(ClassicBody):
+class MoveFolderCommand(ClassicBody):
     """The new parent of a folder."""
 
     #: An empty string or ``general`` for the root.
@@ -113,13 +113,14 @@ class _Handlers:
 
     async def get_by_id(self, call: Call) -> Response:
         folder_id = call.path_integer("id", "id is invalid")
+        # 0 is the id of the root, whose title is General here but Dashboards by its uid, as in Grafana.
         if folder_id == 0:
             return await self._root_response(call, "", "General")
         uid = await self._folders.uid_of(call.identity, folder_id)
         return await self._folder_response(call, await self._folders.get(call.identity, uid))
 
     async def change(self, call: Call) -> Response:
-        body, uid = await call.model_or_400(ChangedFolder, message=_BAD_BODY), call.parameters["uid"]
+        body, uid = await call.model_or_400(UpdateFolderCommand, message=_BAD_BODY), call.parameters["uid"]
         try:
             await self._folders.change(
                 _write_context(call), uid, body.title, body.description, version=body.version, overwrite=body.overwrite
@@ -129,7 +130,7 @@ class _Handlers:
         return await self._written_response(call, uid)
 
     async def move(self, call: Call) -> Response:
-        body, uid = await call.model_or_400(MovedFolder, message=_BAD_BODY), call.parameters["uid"]
+        body, uid = await call.model_or_400(MoveFolderCommand, message=_BAD_BODY), call.parameters["uid"]
         await self._folders.move(_write_context(call, MOVE), uid, body.parent_uid)
         return await self._written_response(call, uid)
 
@@ -143,7 +144,7 @@ class _Handlers:
         return json_response(FolderDeleted(id=folder.number, title=folder.title, message="Folder deleted"))
 
     async def _written_response(self, call: Call, uid: str) -> Response:
-        """Return the response to a write: the folder, even if the caller may write it, but not read it."""
+        """Return the written folder as the response, also to a caller who may write the folder but not read it."""
         return await self._folder_response(call, await self._folders.get_unchecked(call.identity, uid))
 
     async def _root_response(self, call: Call, uid: str, title: str) -> Response:
@@ -236,7 +237,7 @@ def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[R
         "updateFolder",
         "rename a folder",
         _TAG,
-        ChangedFolder,
+        UpdateFolderCommand,
         write_responses,
         query=access_query,
         parameters=access_parameter,
@@ -246,7 +247,7 @@ def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[R
         "moveFolder",
         "move a folder into another folder or to the root",
         _TAG,
-        MovedFolder,
+        MoveFolderCommand,
         folder_response,
         query=access_query,
         parameters=access_parameter,
@@ -285,12 +286,12 @@ def _write_context(call: Call, event: str | None = None) -> WriteContext:
 
 
 def _mismatch_response(error: VersionMismatch) -> Response:
-    """Return the response 412 in Grafana's format for a version mismatch, which has a status in its body."""
+    """Return the response 412 for a version mismatch. As in Grafana, its body has a member ``status``."""
     return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 
 def _common_members(details: FolderDetails, folder: StoredObject, provenance: Provenance, org_id: int) -> dict[str, Any]:
-    """Return the members that FolderShape and FolderAncestor have in common, for the folder of ``details`` or one above it."""
+    """Return the members that FolderShape and FolderAncestor have in common. ``folder`` is that of ``details`` or one of its ancestors."""
     abilities = abilities_on(details.view, folder, is_editable=repository_of(provenance.annotations) is None)
     readable_names = {ancestor.name for ancestor in details.ancestors}
     return {
@@ -299,6 +300,7 @@ def _common_members(details: FolderDetails, folder: StoredObject, provenance: Pr
         "org_id": org_id,
         "title": folder.title,
         "url": folder_url(folder.name, folder.title),
+        # Access rules refer to the immutable id of the object, not to its name, which is Grafana's uid.
         "has_acl": folder.uid in details.uids_with_rules,
         "can_save": abilities.can_save,
         "can_edit": abilities.can_save,
@@ -309,6 +311,7 @@ def _common_members(details: FolderDetails, folder: StoredObject, provenance: Pr
         "updated_by": provenance.updated_by,
         "updated": provenance.updated,
         "version": folder.generation,
+        # A parent that the caller may not read is not named.
         "parent_uid": folder.folder if folder.folder in readable_names else None,
     }
 

@@ -42,9 +42,9 @@ class ImportBody(ClassicBody):
 
     #: The exported JSON.
     dashboard: dict[str, Any] | None = None
-    #: Has no effect: there are no plugins that bring dashboards.
+    #: Only returned in the response: there are no plugins that contain dashboards.
     plugin_id: Text = ""
-    #: As ``plugin_id``.
+    #: The path of a dashboard in a plugin. Only returned in the response.
     path: Text = ""
     inputs: list[ImportInput] = Field(default_factory=list, max_length=1000)
     #: Replace a stored dashboard with the same uid.
@@ -130,6 +130,7 @@ def _parse_body(source: bytes) -> _ParsedBody:
         reason = "Dashboard must be set" if not body.plugin_id else "Dashboard must be set: there are no plugins that bring dashboards"
         raise Invalid(reason)
     inputs = [InputValue(form.name, form.type, form.value) for form in body.inputs]
+    # A short body may repeat the placeholder of a long value, so the limit of the body does not limit the resolved dashboard.
     return _ParsedBody(body, resolve(body.dashboard, inputs, max_characters=MAX_OBJECT_BYTES))
 
 

@@ -139,6 +139,7 @@ class _Handlers:
         view = await self._policy.view(caller, caller.namespace)
         element_query = library_elements.ElementQuery(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
         async with self._database.connection() as connection:
+            # A name is unique only within its folder, so several folders may have an element with it.
             matches = await library_elements.search(connection, element_query, limit=_MAX_PAGE_SIZE, offset=0)
         if not matches.elements:
             raise not_found()
@@ -176,7 +177,7 @@ class _Handlers:
         authors_by_name = await find_authors(self._database, {dashboard.created_by for dashboard in dashboards})
         connections = [
             Connection(
-                id=dashboard.number,
+                id=dashboard.number,  # A connection is not stored, so it has no id of its own.
                 element_id=element.number,
                 connection_id=dashboard.number,
                 connection_uid=dashboard.uid,
@@ -196,6 +197,7 @@ class _Handlers:
 
     async def _get_readable(self, call: Call, view: AccessView, uid: str) -> library_elements.ElementRow:
         """Return one element. Raises NotFound, and Forbidden if the caller may not read it."""
+        # Elements that the caller may not read are found, too: their response is 403 instead of 404.
         element_query = library_elements.ElementQuery(call.identity.org_id, EVERYTHING, uids=[uid])
         async with self._database.connection() as connection:
             matches = await library_elements.search(connection, element_query, limit=1, offset=0)
@@ -264,6 +266,7 @@ def _split_at_commas(value: str) -> list[str]:
 def _parse_folder_ids(value: str) -> list[int]:
     """Return the valid ids in a comma-separated value. If all are invalid, return an id that no folder has."""
     folder_ids = [folder_id for item in _split_at_commas(value) if (folder_id := parse_integer(item)) is not None]
+    # An empty list would not filter at all, and so find the elements of all folders.
     are_all_invalid = value != "" and not folder_ids
     return [_UNUSED_ID] if are_all_invalid else folder_ids
 

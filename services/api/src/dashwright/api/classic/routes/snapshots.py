@@ -30,7 +30,7 @@ _TAG: Final = "snapshots"
 """Group of the operations in the description of the API."""
 _MAX_LISTED: Final = 1000
 _MAX_CACHE_SECONDS: Final = 3600
-"""Longest time in seconds for which caches may store a snapshot, so that a deleted one disappears."""
+"""Longest time in seconds for which caches may store a snapshot. After this time, no cache has a deleted snapshot."""
 _DELETED_MESSAGE: Final = "Snapshot deleted. It might take an hour before it's cleared from any CDN caches."
 _NO_EXTERNAL: Final = "External dashboard creation is disabled: this server stores its snapshots itself; leave out external"
 
@@ -117,6 +117,7 @@ class _Handlers:
 
 def _encode(content: SnapshotContent) -> bytes:
     """Return a snapshot as JSON. Its dashboard is included as it is stored, so that numbers in it remain exact."""
+    # A client that reads a snapshot by its key is unknown, so it has no rights, and sees neither the author nor the folder.
     meta = SnapshotMeta(
         can_save=False,
         can_edit=False,
@@ -189,6 +190,7 @@ def routes(snapshots: Snapshots, clock: Clock, *, public_address: str) -> list[R
             ),
             audit=DELETED,
         ),
+        # GET, although it deletes: ``deleteUrl`` of a new snapshot is a link for browsers, as in Grafana.
         Route(
             "GET",
             "/api/snapshots-delete/{delete_key}",

@@ -27,7 +27,7 @@ _TAG: Final = "dashboards"
 """Group of the operations in the description of the API."""
 _PAGE_SIZE: Final = 1000
 _MAX_START: Final = 10_000
-"""Limit on the versions that a page skips: they are read, too."""
+"""Limit on the versions that a page skips. The query reads also the skipped versions."""
 _QUERY_DESCRIPTIONS: Final = {
     "limit": "versions on a page, by default 1000, at most 1000",
     "start": "the number of newest versions to skip",
