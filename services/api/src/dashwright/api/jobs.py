@@ -88,10 +88,10 @@ class Jobs:
     ) -> Sequence[StoredJob]:
         """Store jobs as pending, all or none, and return them in the order of ``specs``. A dry run stores nothing.
 
-        ``metadata`` is for a single job. ``is_list`` is true if the request is a list of specs, even of one. Raises Invalid (for a list
-        with causes ``[i].field``), NotFound for an unknown repository, Unhealthy if its probe failed, and TooManyWaitingJobs. Raises
-        Forbidden for an export if the caller may not read the exported objects, or if they may not change them and the export is to the
-        synced branch.
+        ``metadata`` is for a single job. ``is_list`` is true if the request is a list of specs, even if the list has only one. Raises
+        Invalid (for a list with causes ``[i].field``), NotFound for an unknown repository, Unhealthy if its probe failed, and
+        TooManyWaitingJobs. Raises Forbidden for an export if the caller may not read the exported objects. An export to the synced branch
+        also requires that the caller may change them.
         """
         repositories = await self._repositories.find(namespace, specs)
         check_specs(specs, repositories, is_list=is_list)
@@ -267,6 +267,7 @@ class Jobs:
     ) -> int:
         """Cancel all jobs for which ``is_selected`` is true, or none of them, and return their number. Raises BadRequest for too many."""
         async with self._database.transaction(dry_run=dry_run) as connection:
+            # Objects before jobs, as in ``cancel``. The lock of jobs keeps the selected ones unchanged until they are cancelled.
             await resources.lock(connection, namespace)
             await jobs.lock(connection, namespace)
             names = await _selected_names(connection, kind, namespace, is_selected)

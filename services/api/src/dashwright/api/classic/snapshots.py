@@ -87,6 +87,7 @@ class Snapshots:
         keys = SnapshotKeys(_checked_key(request.key, "key"), _checked_key(request.delete_key, "deleteKey"))
         uid = request.dashboard.get("uid")
         dashboard_uid = uid if isinstance(uid, str) and "\0" not in uid else ""
+        # A dashboard that was never saved is unknown, but a snapshot of it is permitted.
         if not await self._may(caller, "get", dashboard_uid, unknown_suffices=True):
             raise permission_denied(DASHBOARD.actions["get"])
         now = self._clock.now()
@@ -94,6 +95,7 @@ class Snapshots:
         expires_at = now + timedelta(seconds=lifetime)
         content = SnapshotContent(request.name, _encode(request.dashboard), created_at=now, expires_at=expires_at)
         async with self._database.transaction() as connection:
+            # Without the lock, concurrent requests could each see one free place and exceed the limit.
             await snapshots.lock(connection, caller.org_id)
             if await snapshots.count(connection, caller.org_id, now=now) >= self._limit:
                 raise Forbidden(
@@ -140,6 +142,7 @@ class Snapshots:
             raise _not_found()
         if not await self._may_delete(caller, owner):
             raise Forbidden("Access denied to this snapshot")
+        # A transaction of its own: the check of the rights takes other connections, of which none must be held then.
         async with self._database.transaction() as connection:
             if not await self._delete(connection, actor, owner):
                 raise _not_found()

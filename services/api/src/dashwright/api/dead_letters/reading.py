@@ -28,7 +28,7 @@ from dashwright.common.observability import tracing
 _SUBMIT: Final = "submit."
 """Prefix of the routing keys of submissions, before the namespace."""
 _REASON_WITHOUT_HEADER: Final = "delivered too often"
-"""Reason of a letter of which neither a service nor the broker has recorded the reason."""
+"""Reason of a letter without a recorded reason. Services and the broker record all other reasons in a header."""
 _MAX_REASON_LENGTH: Final = 4000
 _MAX_INT64: Final = 2**63 - 1
 """Largest value of a column of PostgreSQL's type ``bigint``."""
@@ -54,6 +54,7 @@ def read_letter(delivery: Delivery, topology: Topology, received: datetime) -> N
     headers = message.headers
     delivery_hash = _hash_delivery(delivery)
     body = message.body[:MAX_BODY_BYTES]
+    # A service that truncates the body of a dead letter sends the original size in this header. A client could send any number.
     body_bytes = min(max(len(message.body), count_header(headers, BODY_BYTES)), _MAX_INT64)
     exchange = _storable(headers.get(ORIGIN_EXCHANGE, ""))
     sent_headers = {_storable(name): _stored_value(value) for name, value in headers.items() if name not in _DELIVERY_HEADERS}
@@ -61,6 +62,7 @@ def read_letter(delivery: Delivery, topology: Topology, received: datetime) -> N
     if headers.get(CREDENTIALS_REMOVED):
         removed_headers.add("authorization")
     return NewDeadLetter(
+        # The names sort by time; the hash distinguishes letters of the same microsecond.
         name=f"{received:%Y%m%d-%H%M%S-%f}-{delivery_hash.hex()[:16]}",
         namespace=_namespace_of(delivery.routing_key),
         delivery_hash=delivery_hash,

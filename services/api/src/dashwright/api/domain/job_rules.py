@@ -18,9 +18,9 @@ _ACTION_BY_OPTIONS_NAME: Final[Mapping[str, Action]] = {
 
 
 def read_job_spec(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | None]:
-    """Return no causes and the spec, or the causes of an invalid spec and None.
+    """Return a pair: no causes and the spec, or the causes that make the spec invalid and None.
 
-    The field of each cause begins with ``prefix``. A spec without ``action`` takes it from its only member with options.
+    The field of each cause begins with ``prefix``. If ``action`` is missing, the only member with options decides the action.
     """
     if causes := list(_duplicate_option_causes(value, prefix)):
         return causes, None

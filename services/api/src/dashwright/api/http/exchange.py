@@ -222,6 +222,7 @@ class Exchange:
         address = self._address(request)
         identity = authorized_identity = ANONYMOUS
         if route.required_access is not Access.PUBLIC:
+            # Browsers add a user's credentials also to requests that a page of another site sends.
             self._origins.check(request.method, request.scheme, request.headers)
             identity = record.caller = await self._identify(request, match, address)
             self._on_identified(identity.uid)
@@ -282,6 +283,7 @@ class Exchange:
             authorized_identity = await self._authenticator.identity_in(identity, 0)  # Only permissions for the whole server.
         else:
             authorized_identity = await self._authenticator.identity_in(identity, organization.organization_id(match.parameters))
+        # With these, the handler checks the right to each object, which is known only after the object has been read.
         if required_access.any_scope_suffices or required_access.object_rules_suffice:
             is_allowed = authorized_identity.has_action(required_access.action)
             if not is_allowed and required_access.object_rules_suffice and self._object_access is not None:

@@ -94,6 +94,7 @@ def has_error_pages(path: str) -> bool:
 def error_page(error: DashwrightError, response: Response, trace_id: str, path: str) -> Response:
     """Return an HTML page for ``error``, with the status and headers of ``response``, the JSON response for it."""
     is_server_error = response.status >= 500
+    # The general messages of internal errors and of missing credentials add nothing to the title of the page.
     has_helpful_message = error.status != 500 and error.message != "Unauthorized"
     return page(
         "error.html",

@@ -107,7 +107,7 @@ class Server:
             max_line_size=limits.line_bytes,
             max_field_size=limits.line_bytes,
             max_headers=limits.headers,
-            auto_decompress=False,
+            auto_decompress=False,  # ``Call`` decompresses bodies, because it limits their decompressed size.
         )
         runner = web.ServerRunner(listener, shutdown_timeout=_FLUSH_TIMEOUT_SECONDS)
         await runner.setup()

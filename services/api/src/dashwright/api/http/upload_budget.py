@@ -42,5 +42,6 @@ class UploadBudget:
             yield reserve_chunk
         finally:
             self._reserved_by_network[network] -= reserved_bytes
+            # Without the deletion, the counter would grow with every network that has ever sent a body.
             if not self._reserved_by_network[network]:
                 del self._reserved_by_network[network]

@@ -180,15 +180,15 @@ def _panel_address(call: Call) -> str:
 async def outline_or_error(
     caller: Identity, spec: str, options: PictureOptions, pictures: DashboardPictures
 ) -> tuple[DashboardOutline | None, DashwrightError | None]:
-    """Return the outline of the dashboard whose JSON is ``spec`` and None, or None and the error if no picture of it can be drawn.
+    """Return an outline without an error, or an error without an outline if no picture of the dashboard can be drawn.
 
-    ``options`` select a page of its panels, or one panel.
+    ``spec`` is the JSON of the dashboard. ``options`` select a page of its panels, or one panel.
     """
     outline_options = options.model_copy(update={"format": "outline"})
     try:
         picture = await pictures.render(caller, spec, outline_options)
         return DashboardOutline.model_validate_json(picture.body), None
-    except ValidationError as error:
+    except ValidationError as error:  # Both programs use one model of the outline, so only versions can differ.
         raise Unavailable("the expressions worker is of another version; update it") from error
     except DashwrightError as error:
         _log.info("page_without_pictures", reason=error.message)

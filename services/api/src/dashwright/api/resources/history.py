@@ -49,6 +49,7 @@ async def _generations_response(target: Target, services: Services, call: Call, 
     namespace = call.parameters["namespace"]
     limit = page_size_of(call)
     before = previous_generation(call)
+    # With repeatable reads, the versions are those at the resource version of the list.
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         resource_version = await changes.visible_version(connection, StreamName.OBJECTS, namespace)
         current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)

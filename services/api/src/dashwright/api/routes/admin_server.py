@@ -49,6 +49,7 @@ def routes(database: Database, settings: Settings) -> list[Route]:
 def settings_by_section(settings: Settings) -> Mapping[str, Mapping[str, str]]:
     """Return the settings as strings by section and name, as Grafana does. Secrets are masked."""
     url = settings.database_url
+    # Constants describe behaviour that no setting changes: for example, users cannot sign up.
     return {
         "DEFAULT": {"app_mode": "production", "instance_name": settings.http_host},
         "server": {

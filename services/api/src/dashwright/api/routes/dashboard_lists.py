@@ -76,7 +76,7 @@ async def _list_page(
     parents: Sequence[ListedTitle] = (),
     is_folder: bool = False,
 ) -> Response:
-    """Return a page of the list of everything that ``filters`` find."""
+    """Return a page of the list of all dashboards and folders that match ``filters``."""
     caller, number = call.identity, call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
     total = await titles.count(caller, **filters)
     parameters = [*([("query", query)] if query else []), *(("tag", tag) for tag in tags)]

@@ -21,6 +21,7 @@ async def account_id_of(connection: Connection, call: Call, action: str, *, erro
     account_id = parse_integer(reference)
     if account_id is None:
         account_id = await service_accounts.id_of(connection, call.identity.org_id, reference)
+    # 0 is the id of no account. A caller without rights on all accounts thus receives 403 for an unknown uid as for an existing one.
     call.require(action, f"{ScopedType.SERVICE_ACCOUNT.prefix}{account_id or 0}")
     if account_id is None:
         raise BadRequest(error_message)
@@ -41,6 +42,7 @@ def item_view(account: StoredServiceAccount, caller: Identity | None = None) -> 
         avatar_url=avatar_url(account.email, account.name),
     )
     permissions = _permissions(account, caller)
+    # An empty mapping is not set, because only fields that were not set are left out of the JSON.
     return model.model_copy(update={"access_control": permissions}) if permissions else model
 
 

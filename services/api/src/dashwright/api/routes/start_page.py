@@ -37,6 +37,7 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
     async def show_start_page(call: Call) -> Response:
         """Return the start page, without the tables of objects for which the caller has no permission."""
         caller = call.identity
+        # One item more than the page lists shows whether there are more.
         matches = await titles.search(caller, limit=_MAX_ITEMS + 1, folders=[_ROOT])
         return html.page(
             "start.html",

@@ -85,7 +85,7 @@ class TitleQuery:
     descending: bool = False
     #: Only dashboards deleted by this actor; None: by any.
     deleted_by: str | None = None
-    #: Scopes that must contain a match, too, because the caller needs another permission than to read; None: no such condition.
+    #: Scopes that must also contain a match, for a search that requires another permission than to read. None: no other is required.
     permitted: "PermittedScopes | None" = None
     #: Only objects in folders that the caller may not read.
     only_shared: bool = False

@@ -159,7 +159,10 @@ class RepositoryProvisioner:
 
 
 def _check_owner(current: StoredObject) -> None:
-    """Raise Conflict unless a file declared the repository or an Admin permits a file to take it over, and if it waits for finalizers."""
+    """Raise Conflict if the provisioner may not replace a repository: no file declared it, or its deletion waits for finalizers.
+
+    An Admin permits a file to take a repository over by setting the annotation that names its manager.
+    """
     if metadata.annotations_of(current).get(MANAGED_BY) != FROM_FILE:
         raise Conflict(
             f'the repository "{current.name}" exists and no file created it: declare another name, delete it, '

@@ -84,6 +84,7 @@ async def _rollback_options(call: Call) -> RollbackOptions:
     if not (await call.body()).strip():
         return RollbackOptions()
     rollback_options = await call.model(RollbackOptions)
+    # If a misspelt ``ref`` were ignored, the repository would be rolled back to another commit than the requested one.
     if causes := unknown_fields.causes(unknown_fields.find_in_value(RollbackOptions, await call.json(), "")):
         raise Invalid(sentence(causes), causes=causes)
     return rollback_options
