@@ -42,6 +42,7 @@ class PreferenceChanges:
         await self._check_values(changes)
         async with self._database.transaction() as connection:
             if owner.team_id:
+                # The lock keeps the team from being deleted before its preferences are stored.
                 team_exists = await teams.lock(connection, owner.org_id, owner.team_id)
                 if not team_exists:
                     raise team_not_found()

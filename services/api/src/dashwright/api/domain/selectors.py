@@ -110,6 +110,7 @@ def parse_selection(label_selector: str, field_selector: str, namespace: str) ->
     namespaces, excluded_namespaces = _field_values(field_selector, "metadata.namespace")
     name = names[0] if names else None
     selected_namespace = namespaces[0] if namespaces else None
+    # An object has one name and one namespace, so two different required values select nothing.
     has_two_values = len(names) > 1 or len(namespaces) > 1
     is_empty = has_two_values or name in excluded_names or selected_namespace in excluded_namespaces
     if namespace:
@@ -297,6 +298,7 @@ def _field_terms(selector: str) -> Iterator[tuple[str, bool, str]]:
     """Yield the path of each term, whether the field must be equal to the value, and the value."""
     position = 0
     while position < len(selector):
+        # As in Kubernetes, empty terms are ignored.
         if selector[position] == ",":
             position += 1
             continue

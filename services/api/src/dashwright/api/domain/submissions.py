@@ -121,6 +121,7 @@ def read_job(value: Any, namespace: str, repository: str | None = None, version:
     fields = unknown_fields.find_in_value(JobSpec, value, "spec")
     is_complete_job = isinstance(value, dict) and bool(value.keys() & {"kind", "spec"})
     if is_complete_job:
+        # The kind may be missing, because ``spec`` alone shows that the object is complete.
         metadata = _checked_metadata({"kind": JOB.kind, **value}, JOB, namespace, version)
         spec, fields = value.get("spec"), unknown_fields.find_in_object(value, JOB)
     causes, job = _checked_job(spec, repository, "spec.")

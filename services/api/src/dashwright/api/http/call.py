@@ -108,6 +108,7 @@ class Call:
     def query(self) -> MultiMapping[str]:
         """The decoded parameters of the query. Raises BadRequest for a NUL character, which PostgreSQL cannot store."""
         query = self._request.query
+        # A search of the text is faster than one of all decoded values.
         if "%00" in self._request.query_string or "\0" in self._request.query_string:
             raise BadRequest("The query contains a NUL character, which no value may contain")
         return query
@@ -189,7 +190,7 @@ class Call:
             return model.model_validate_json(await self.body())
         except ValidationError as error:
             causes = causes_of(error)
-            if causes is None:
+            if causes is None:  # The fault is in the JSON itself, not in a field.
                 raise BadRequest(f"The body is not JSON: {error.errors(include_url=False)[0]['msg']}") from error
             faults = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes))
             error_class = Invalid if self.error_shape is ErrorShape.STATUS else BadRequest
@@ -230,6 +231,7 @@ class Call:
         request = self._request
         if (request.content_length or 0) > limit:
             raise _too_large_error(limit)
+        # Clients of HTTP/1.0 do not know responses 1xx, so their ``Expect`` is ignored (RFC 9110, section 10.1.1).
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0  # For aiohttp, a size above zero means that the response has begun.

@@ -83,6 +83,7 @@ class Sender:
             if not is_single_write:
                 await self._streams.write(stream, body)
             await stream.write_eof()
+            # The budget counts the response until the client has read all but what the connection may buffer.
             await request.writer.drain()
         except ConnectionError:
             log.debug("client_gone")

@@ -179,8 +179,10 @@ def link_of(
 ) -> PageLink | None:
     """Return a link of a dashboard, with another text and address if given. Returns None for an address that is not safe to open."""
     address = address or link.url.strip()
+    # Browsers remove some control characters from addresses, so they would open another address than the checked one.
     if not _SAFE_ADDRESS.match(address) or any(ord(character) < 32 for character in address):
         return None
+    # In Grafana, such an address is relative to the root of the server.
     if address.lower().startswith("d/"):
         address = f"/{address}"
     parameters = [("from", outline.from_), ("to", outline.to)] if link.keeps_time else []

@@ -37,6 +37,7 @@ class CommitReads:
 
         async def read() -> bytes:
             body = await self._client.call(request, deadline=deadline)
+            # The cache raises ValueError for a body that is larger than the whole cache.
             if len(body) <= _MAX_BYTES:
                 self._bodies[key] = body
             return body

@@ -137,6 +137,7 @@ async def read_delete_request(call: Call) -> DeleteRequest:
         grace_seconds = parse_integer(value)
         if grace_seconds is None:
             raise BadRequest(f"gracePeriodSeconds {value[:40]!r} is not an integer")
+    # In Python, ``True`` and ``False`` are integers, too.
     if grace_seconds is not None and (not isinstance(grace_seconds, int) or isinstance(grace_seconds, bool) or grace_seconds < 0):
         raise BadRequest("gracePeriodSeconds must be an integer that is not negative")
     dry_run = [] if options.get("dryRun") is None else options["dryRun"]

@@ -73,6 +73,7 @@ def list_options_of(call: Call) -> ListOptions:
         _check_match(match, resource_version, has_version=bool(call.query.get("resourceVersion")), is_continuation=bool(token))
     if token and resource_version:
         raise BadRequest("specifying resource version is not allowed when using continue")
+    # As in Kubernetes, a limit of 0 is no limit.
     return ListOptions(limit or None, _parse_token(token) if token else None, resource_version, match == _EXACT)
 
 
@@ -116,6 +117,7 @@ def _parse_token(token: str) -> Position:
     are_valid_integers = all(
         isinstance(integer, int) and 0 <= integer <= MAX_BIGINT for integer in (resource_version, remaining_items or 0)
     )
+    # PostgreSQL refuses NUL characters and lone surrogates, neither of which is printable.
     are_valid_strings = all(isinstance(string, str) and string.isprintable() for string in (last_name, namespace))
     if token_format != _TOKEN_FORMAT or not are_valid_integers or not are_valid_strings:
         raise invalid_token_error()
@@ -131,6 +133,7 @@ def decode_token(token: str) -> dict[str, Any]:
     """Return the members of a ``continue`` token. Raises BadRequest for an invalid token."""
     try:
         members = orjson.loads(base64.urlsafe_b64decode(token))
+    # ValueError also covers tokens that are not ASCII, and content that is not JSON.
     except (binascii.Error, ValueError) as error:
         raise invalid_token_error() from error
     if not isinstance(members, dict):

@@ -120,6 +120,7 @@ def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
         if first[name] and second[name]:
             if children := intersection(first[name], second[name]):
                 result[name] = children
+        # At least one of them is a leaf here, so they are equal only if both are leaves.
         elif first[name] == second[name]:
             result[name] = {}
     return result

@@ -60,6 +60,7 @@ def check_caller_permissions(write: resources.Write, current: StoredObject | Non
         batch_items.require_permissions({item.get("kind", DEFAULT_ITEM_KIND) for item in items}, caller)
     if bypasses_rules(caller):
         return
+    # Clients send back the metadata that they read, so a stored manager and stored finalizers are permitted.
     manager = write.annotations.get(MANAGED_BY)
     current_manager = None if current is None else annotations_of(current).get(MANAGED_BY)
     if manager is not None and manager not in (current_manager, *CALLER_TOOLS):
@@ -75,12 +76,14 @@ async def check_quota(connection: Connection, kind: Kind, namespace: str, limits
     """Raise QuotaReached or Forbidden if the object that this transaction created exceeds the quota or limit of its kind."""
     if kind is DASHBOARD:
         await quotas.check_dashboards(connection, limits, namespace, created=1)
+    # The new playlist is counted, too, so an organization may have exactly as many as the limit.
     if kind is PLAYLIST and await lists.count(connection, kind, namespace) > settings.playlists:
         raise Forbidden(f"The organization has {settings.playlists} playlists, which is the limit (PLAYLISTS); delete some first")
 
 
 def _check_target(current: StoredObject, target: str) -> None:
     """Raise Invalid if the sync target of a repository changes after its first sync."""
+    # Only a sync writes the statistics of the status.
     was_synced = bool(RepositoryStatus.model_validate_json(current.status or "{}").stats)
     if was_synced and orjson.loads(current.spec)["sync"]["target"] != target:
         message = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it again"
@@ -200,6 +203,7 @@ async def check_nesting(
         raise BadRequest(
             f'folder "{write.name}" cannot be in "{parent}", which is the same folder or inside it', message_id="folder.circular"
         )
+    # A moved folder brings the levels below it. Levels beyond the limit need not be counted.
     height = 1 if current is None else await folders.height(connection, namespace, write.name, limit=max_depth + 1)
     if len(ancestors) + height > max_depth:
         raise BadRequest(

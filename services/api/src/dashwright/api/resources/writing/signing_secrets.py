@@ -37,11 +37,14 @@ class SigningSecrets:
         and port are the same and it is not removed. Raises Invalid, with ``field`` or ``secret_field``, for a faulty secret.
         """
         current_secret: str | None = current.get(ENCRYPTED_SECRET)
+        # Clients send back the object that they read, so the stored value is accepted.
         if webhook.get(ENCRYPTED_SECRET) not in (None, current_secret):
             message = f"the server sets it; send the secret itself as {secret_field}.create"
             raise forbidden_error(desired, f"{field}.{ENCRYPTED_SECRET}", message)
+        # Otherwise a caller who does not know the secret could have requests that are signed with it sent to another host.
         is_kept = host_of(current.get("url")) == host_of(webhook["url"]) and not sent.remove
         sealed = current_secret if is_kept else None
+        # Encryption gives another text each time. An equal secret is kept, so that a repeated write does not change the object.
         if sent.create and (sealed is None or self._decrypt(sealed, owner) != sent.create):
             sealed = self._seal(desired, sent.create, f"{secret_field}.create", owner)
         other_members = {key: value for key, value in webhook.items() if key != ENCRYPTED_SECRET}
