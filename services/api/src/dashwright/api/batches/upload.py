@@ -71,7 +71,7 @@ class ItemUploads:
             await upload.begin()
             await upload.read(chunks)
             upload.verdicts.rewind()
-        except BaseException:
+        except BaseException:  # Also if the request is cancelled, because its client has disconnected.
             await upload.verdicts.aclose()
             raise
         return upload.verdicts
@@ -182,6 +182,7 @@ class _Upload:
         async with self._database.connection() as connection:
             stored_object = await resources.get(connection, BATCH, self._namespace, self._name)
             known = await batches.find_by_id(connection, stored_object.uid, [item.id for item in items if isinstance(item, NewItem)])
+        # The plan adds no items, so the index of the first new one has no effect.
         plan = AdditionPlan(known, first_index=0, allowance=Allowance(0, conflict.message))
         if plan.count_new(items):
             raise conflict

@@ -141,6 +141,7 @@ class DeadLetters:
         async with self._database.transaction() as connection:
             letters = await store.lock_dead(connection, caller.namespace, names, with_server_letters=caller.is_server_admin)
             errors = await self._publish_marked(connection, caller, letters)
+        # Raised after the commit, so that the letters whose messages were published remain marked as replayed.
         if errors:
             raise errors[0]
         return len(letters)

@@ -83,7 +83,8 @@ class _Share:
     __slots__ = ("_references", "limit", "used")
 
     def __init__(self, limit: int) -> None:
-        self._references: Counter[int] = Counter()  #: Number of responses in flight with each shared chunk, by its ``id()``.
+        #: Number of responses in flight with each shared chunk, by its ``id()``. No other object has this id while the chunk is in flight.
+        self._references: Counter[int] = Counter()
         self.limit = limit  #: Limit in bytes.
         self.used = 0  #: Bytes in flight.
 

@@ -73,7 +73,7 @@ def list_options_of(call: Call) -> ListOptions:
         _check_match(match, resource_version, has_version=bool(call.query.get("resourceVersion")), is_continuation=bool(token))
     if token and resource_version:
         raise BadRequest("specifying resource version is not allowed when using continue")
-    # As in Kubernetes, a limit of 0 is no limit.
+    # As in Kubernetes, a limit of 0 requests the complete list.
     return ListOptions(limit or None, _parse_token(token) if token else None, resource_version, match == _EXACT)
 
 

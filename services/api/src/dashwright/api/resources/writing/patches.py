@@ -133,6 +133,7 @@ PATCH_BY_MEDIA_TYPE: Final[Mapping[str, Patch]] = MappingProxyType(
 def _apply_operation(tree: Any, operation: Mapping[str, Any]) -> Any:
     """Return the tree after an operation other than ``copy``. Raises the errors of jsonpatch and jsonpointer."""
     operation_name = operation.get("op")
+    # jsonpatch compares values with Python's ``==``, for which true equals 1.
     if operation_name == "test":
         value = jsonpointer.resolve_pointer(tree, operation["path"])
         if isinstance(value, jsonpointer.EndOfList) or not json_equal(value, operation["value"]):
@@ -161,6 +162,7 @@ def _copy_to_add(tree: Any, operation: Mapping[str, Any]) -> dict[str, Any]:
     value = jsonpointer.resolve_pointer(tree, operation["from"])
     if isinstance(value, jsonpointer.EndOfList):
         raise jsonpatch.JsonPatchConflict(f"the path {operation['from']} does not exist")
+    # If both places had the same object, a later operation on one of them would change both.
     return {"op": "add", "path": operation["path"], "value": copy.deepcopy(value)}
 
 
