@@ -89,6 +89,7 @@ async def _delete_content(connection: Connection, namespace: str) -> int:
 
     A worker whose job was deleted has lost its lease, so it writes nothing more.
     """
+    # Objects before jobs, as in all transactions, against deadlocks.
     await resources.lock(connection, namespace)
     await jobs.lock(connection, namespace)
     await jobs.delete_namespace(connection, namespace)

@@ -235,8 +235,9 @@ def _decode_login_and_password(authorization: str) -> tuple[str, str] | None:
     encoded = authorization.partition(" ")[2].strip()
     try:
         login, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
-    except (binascii.Error, ValueError):
+    except (binascii.Error, ValueError):  # ValueError also covers text that is not ASCII, and bytes that are not UTF-8.
         return None
+    # PostgreSQL accepts no text with a NUL character, so it could not look up such a login.
     return (login, password) if colon and "\0" not in login else None
 
 

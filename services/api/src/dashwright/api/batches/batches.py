@@ -62,6 +62,7 @@ class Batches:
 
         A batch that has ended is not changed.
         """
+        # Needs no lock of objects: the batch controller writes the status when it stops the batch.
         async with self._database.transaction(dry_run=dry_run) as connection:
             stored_object, batch = await lock_batch(connection, namespace, name)
             if batch.finished_at is None and batch.stop_reason != batches.CANCELLED:

@@ -130,7 +130,7 @@ class Dashboards:
             return await self._writer.create(desired, context, size=request.size)
         except AlreadyExists:  # Another client created the dashboard since the attempt to replace it.
             return await self._replace(context, desired.name, request, folder)
-        except quotas.QuotaReached as error:
+        except quotas.QuotaReached as error:  # In Grafana, the message of this route does not name the quota.
             raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, message="Quota reached") from error
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:

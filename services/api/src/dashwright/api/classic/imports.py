@@ -47,6 +47,7 @@ class Imports:
         await self._dashboards.save(trial_context, save_request)
         for panel in new_panels:
             await self._create(trial_context, request, panel)
+        # The dashboard comes last, so that it never shows a panel that is not stored yet.
         for panel in new_panels:
             await self._create(context, request, panel)
         return await self._dashboards.save(context, save_request)

@@ -196,7 +196,7 @@ def _operation_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
     rows += [
         (escape(status), _body_html(response), escape(response["description"]))
         for status, response in operation["responses"].items()
-        if status < "400"
+        if status < "400"  # Statuses are strings of three digits, whose alphabetical order is that of the numbers.
     ]
     error_statuses = ", ".join(status for status in operation["responses"] if status >= "400")
     rows.append(("errors", escape(error_statuses), ""))

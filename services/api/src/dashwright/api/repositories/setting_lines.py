@@ -37,6 +37,7 @@ class SettingLines(NamedTuple):
 def setting_lines(before: str, after: str) -> SettingLines:
     """Return the lines of a setting. Changed lines are marked, unless all lines are changed."""
     old, new = _lines(before), _lines(after)
+    # ``autojunk`` would not match frequent lines of long texts, such as the brackets of JSON.
     groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT))
     has_equal_lines = any(tag == "equal" for group in groups for tag, *_ in group)
     if not has_equal_lines:

@@ -192,7 +192,7 @@ def _desired_object(
     """Return the object that a body describes. Raises Invalid for a faulty spec, and BadRequest for other faults."""
     # A status in the body is ignored.
     members_to_store = {key: value for key, value in tree.items() if key != "status"}
-    # The stored JSON of an open spec escapes any characters.
+    # A spec without a model is stored as JSON text, in which NUL characters are escaped.
     require_storable_strings(metadata if kind.spec is None else members_to_store)
     spec = tree.get("spec")
     if not isinstance(spec, dict):

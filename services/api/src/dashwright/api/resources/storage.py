@@ -117,6 +117,7 @@ class _StoredObjects:
     ) -> ListSource:
         namespace = call.parameters["namespace"]
         view = await services.policy.view(call.identity, namespace)
+        # Only objects in folders have access rules.
         if kind.in_folder:
             await sources.check_unchanged_access(services.database, services.policy, call.identity, namespace, list_options)
         return self._object_source(kind, services.database, namespace, selection, response_format, view, list_options)

@@ -50,6 +50,7 @@ def routes(database: Database, use_cases: Organizations) -> list[Route]:
         return json_response(organization_view(organization))
 
     async def list_organizations(call: Call) -> Response:
+        # As in Grafana, the pages of this list are counted from 0.
         page, per_page = (
             call.query_integer("page", 0, minimum=0, maximum=_MAX_PAGE),
             call.query_integer("perpage", _DEFAULT_PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE),

@@ -73,6 +73,7 @@ def routes(database: Database, users: Users, throttle: LoginThrottle, policy: Ac
         # The attempt is counted before the check, so that concurrent guesses cannot exceed the limit together.
         throttle.record_failure(login, address)
         is_correct = len(body.old_password.encode()) <= MAX_PASSWORD_BYTES and await users.verify_password(user_id, body.old_password)
+        # Also for a blocked login, the password is verified before, so that the response takes the same time.
         if is_blocked or not is_correct:
             raise BadRequest("Invalid old password")
         throttle.record_success(login, address)

@@ -158,7 +158,8 @@ class StoredDeadLetter:
         return orjson.dumps(status).decode()
 
     def metadata_json(self) -> str:
-        """Return the metadata as JSON, like the method of StoredObject, whose property ``metadata`` lacks the resource version."""
+        """Return the metadata as JSON, including the resource version."""
+        # The encoder calls this method of letters and of stored objects, whose ``metadata`` has no resource version.
         return self.metadata
 
     def encode(self) -> bytes:
