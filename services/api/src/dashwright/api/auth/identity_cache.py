@@ -17,6 +17,7 @@ ALL_SUBJECTS: Final = "all"
 """The subject of an invalidation of all identities."""
 
 _MAX_ENTRIES: Final = 10_000
+"""Default limit on the cached identities, which bounds their memory."""
 _TTL_SECONDS: Final = 5.0
 """Seconds for which an identity is cached: an invalidation that is never received has an effect after this time."""
 

@@ -1,4 +1,7 @@
-"""Permissions for an export. Every export reveals the exported objects; one to the synced branch also changes the stored objects."""
+"""Permissions for an export.
+
+Every export reveals the exported objects. An export to the synced branch also changes the stored objects.
+"""
 
 from typing import Final
 

@@ -18,6 +18,7 @@ _KEPT_PARAMETERS: Final = ("from", "to", "refresh", "theme", "tz", "timezone", "
 _KEPT_WITH_OTHER_TIMES: Final = ("panelId", "ref", "refresh", "theme", "tz", "timezone", "rows")
 """Parameters of a page that its links to other time ranges keep, in addition to variables."""
 _PICTURE_PARAMETERS: Final = ("from", "to", "tz", "timezone")
+"""Parameters of a page that the pictures on it have, too, in addition to variables."""
 _HIDDEN_PARAMETERS: Final = ("theme", "tz", "timezone", "rows", "panelId", "ref")
 """Parameters of a page that its form keeps without a control."""
 _QUICK_RANGES: Final = {

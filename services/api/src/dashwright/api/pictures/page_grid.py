@@ -12,6 +12,7 @@ Parameters = Sequence[tuple[str, str]]
 """Names and values of the query of a URL."""
 
 _COLUMNS: Final = 24
+"""Columns of the grid, as in Grafana."""
 _ROW_PIXELS: Final = 38
 """Pixels of a row of the grid with the gap below it, as in Grafana."""
 _GAP_PIXELS: Final = 8

@@ -37,6 +37,7 @@ _STRING_PARAMETERS: Final = ("from", "to", "theme", "format", "title", "timezone
 _VARIABLE_PREFIX: Final = "var-"
 """Prefix of the names of variables, as in Grafana's links."""
 _MAX_VARIABLES: Final = 100
+"""Limit on the variables that the query of a URL sets."""
 _MAX_QUOTED_CHARACTERS: Final = 40
 """Largest number of characters of a value that an error quotes."""
 

@@ -42,6 +42,7 @@ class FieldValidation(Enum):
 
 DRY_RUN_ALL: Final = "All"
 MAX_FIELD_MANAGER_LENGTH: Final = 128
+"""Kubernetes' limit on the characters of the name of a field manager."""
 _BOOLEANS_BY_NAME: Final = {"": False, "false": False, "f": False, "0": False, "true": True, "t": True, "1": True}
 """Booleans by their lower-case forms in a query, which are those of Go's ``strconv.ParseBool``."""
 _PROPAGATION_POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})

@@ -16,7 +16,9 @@ _TAG: Final = "pages"
 _PAGE_SIZE: Final = 100
 _MAX_PAGE: Final = 100_000
 _MAX_TAGS: Final = 200
+"""Limit on the tags that a page offers for a selection."""
 _MAX_SELECTED_TAGS: Final = 20
+"""Limit on the selected tags. Further tags in the URL are ignored."""
 _ROOT: Final = ""
 """Uid of the root in a filter of folders."""
 

@@ -21,7 +21,10 @@ from dashwright.common.identity import Role
 
 _READ_PERMISSION: Final = "org.users:read"
 _MAX_MEMBERS: Final = 10_000
+"""Limit on the members in the list that has no pages."""
 _MAX_LOOKUP_MEMBERS: Final = 50
+"""Limit on the members that complete a name."""
+# The limit on the number of a page keeps the offset within a bigint.
 _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _QUERY_TEXT: Final = "text in login, e-mail or name, ignoring case"
 _ACCESS_CONTROL_TEXT: Final = "add the caller's permissions on each"

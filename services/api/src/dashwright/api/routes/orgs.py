@@ -17,6 +17,7 @@ from dashwright.common.errors import BadRequest, NotFound
 TAG: Final = "orgs"
 BAD_BODY: Final = "bad request data"
 ORGANIZATION_IN_PATH: Final = OrganizationInPath("org_id", "orgId is invalid")
+# The limit on the number of a page keeps the offset within a bigint.
 _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _LIST_QUERY: Final = {
     "query": "text in the name, ignoring case",

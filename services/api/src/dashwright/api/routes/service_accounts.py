@@ -33,6 +33,7 @@ from dashwright.common.database.pool import Database
 
 TAG: Final = "service_accounts"
 _BAD_BODY: Final = "Bad request data"
+# The limit on the number of a page keeps the offset within a bigint.
 _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _READ_PERMISSION, _WRITE_PERMISSION, _DELETE_PERMISSION = "serviceaccounts:read", "serviceaccounts:write", "serviceaccounts:delete"
 _SEARCH_QUERY: Final = {

@@ -24,6 +24,7 @@ _TAG: Final = "teams"
 _DEFAULT_PAGE_SIZE: Final = 1000
 _MAX_PAGE_SIZE: Final = 5000
 _MAX_PAGE: Final = 1_000_000_000
+"""Limit on the number of a page, which keeps the offset within a bigint."""
 _BAD_BODY: Final = "bad request data"
 _SCOPE_PREFIX: Final = ScopedType.TEAM.prefix
 _ACCESS_PARAMETER: Final = {"accesscontrol": bool}

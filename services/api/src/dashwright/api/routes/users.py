@@ -24,6 +24,7 @@ from dashwright.common.errors import BadRequest, NotFound
 TAG: Final = "users"
 _READ_PERMISSION, _WRITE_PERMISSION = "users:read", "users:write"
 _USER_SCOPE: Final = "global.users:{id}"
+# The limit on the number of a page keeps the offset within a bigint.
 _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _LIST_QUERY: Final = {
     "query": "text in login, e-mail or name, ignoring case",

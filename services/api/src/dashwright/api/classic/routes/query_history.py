@@ -19,6 +19,7 @@ _EXPLORE: Final = "datasources:explore"
 """The action that the routes require, as in Grafana."""
 _PAGE_SIZE: Final = 100
 _MAX_PAGE: Final = 1_000_000
+"""Limit on the number of a page, which keeps the offset within a bigint."""
 _BODY_LIMIT: Final = 128 * 1024
 _OLDEST_FIRST: Final = "time-asc"
 _QUERY_DESCRIPTIONS: Final = {

@@ -132,6 +132,7 @@ class Watch:
         except Gone as error:
             self._is_ended = True
             return error_event(error)
+        # After an end of the stream, clients resume the watch. After an error event, they would list all objects again.
         except Unavailable as error:
             log.info("watch_ended", error=error.message)
             raise StopAsyncIteration from error

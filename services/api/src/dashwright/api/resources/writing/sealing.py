@@ -31,7 +31,10 @@ _HOST_CHANGED_WARNING: Final = "the {noun} was deleted because it belongs to ano
 
 
 def _normalize_signing_key(text: str) -> str:
-    """Return an OpenPGP or SSH private key in the form that git signs with. Raises ValueError, without the key, if it cannot sign."""
+    """Return an OpenPGP or SSH private key in the form that git signs with.
+
+    Raises ValueError for a key that cannot sign. The error does not contain the key.
+    """
     return openpgp.normalize_private_key(text) if openpgp.is_private_key(text) else normalize_private_key(text)
 
 
@@ -49,7 +52,7 @@ class _Credential:
     noun: str
     #: Returns the record that the sealed secret is bound to, by namespace and name.
     owner: Callable[[str, str], str]
-    #: Returns the form to store. Raises ValueError, without the secret, if it is malformed.
+    #: Returns the form to store. Raises ValueError for a malformed secret; the error does not contain the secret.
     normalize: Callable[[str], str] = str
     #: Whether the secret is used at the git host, so that it is never kept for another host.
     is_bound_to_host: bool = True
@@ -176,7 +179,7 @@ def _with_token_of(
 
 
 def _normalized(desired: DesiredObject, credential: _Credential, secret: str) -> str:
-    """Return the form of a secret to store. Raises Invalid, without the secret, if it is malformed."""
+    """Return the form of a secret to store. Raises Invalid for a malformed secret; the error does not contain the secret."""
     try:
         return credential.normalize(secret)
     except ValueError as fault:

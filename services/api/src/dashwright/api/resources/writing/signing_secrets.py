@@ -51,7 +51,7 @@ class SigningSecrets:
         return other_members if sealed is None else {**other_members, ENCRYPTED_SECRET: sealed}
 
     def _seal(self, desired: DesiredObject, secret: str, field: str, owner: str) -> str:
-        """Return the sealed secret in base64. Raises Invalid, without the secret, if it is malformed."""
+        """Return the sealed secret in base64. Raises Invalid for a malformed secret; the error does not contain the secret."""
         try:
             signing_key(secret)
         except ValueError as error:
