@@ -32,6 +32,7 @@ class QueryHistory:
         """
         owner, encoded_queries = _owner(caller), _encode(queries)
         async with self._database.transaction() as connection:
+            # Without the lock, concurrent additions could together exceed the limit.
             await query_history.lock(connection, owner.user_id)
             await query_history.delete_surplus(connection, owner.user_id, keep=self._limit - 1)  # The new entry counts, too.
             entry = await query_history.insert(connection, owner, new_uid(), data_source_uid, encoded_queries, now=self._clock.now())

@@ -35,6 +35,7 @@ class ShortUrls:
         """
         checked_path, now = checked_relative_path(path), self._clock.now()
         async with self._database.transaction() as connection:
+            # Under the lock, concurrent requests for a path get the same short URL, and cannot exceed the limit together.
             await short_urls.lock(connection, caller.org_id)
             # Records a use of the path's short URL, and returns its uid, or None without one.
             uid = await short_urls.touch_path(connection, caller.org_id, checked_path, now=now)

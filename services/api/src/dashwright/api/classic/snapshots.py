@@ -142,7 +142,7 @@ class Snapshots:
             raise _not_found()
         if not await self._may_delete(caller, owner):
             raise Forbidden("Access denied to this snapshot")
-        # A transaction of its own: the check of the rights takes other connections, of which none must be held then.
+        # Begins after the check of the rights, which needs connections, too: requests that hold one could wait for each other.
         async with self._database.transaction() as connection:
             if not await self._delete(connection, actor, owner):
                 raise _not_found()

@@ -44,7 +44,7 @@ class AnnotationShape(AnnotationHead):
 
 
 class AnnotationAdded(ApiModel):
-    """The response to a created annotation."""
+    """The response to the creation of an annotation."""
 
     id: int
     message: str

@@ -25,7 +25,7 @@ class ClassicSearchHit(ApiModel):
     type: Literal["dash-db", "dash-folder"]
     tags: list[str]
     is_starred: bool
-    #: Always 0: titles are the only sort key.
+    #: Always 0, because titles are the only sort key.
     sort_meta: int = 0
     is_deleted: bool = False
     #: The end of the time in the trash; missing for an object that is not deleted.
@@ -105,7 +105,7 @@ class FolderCounts(ApiModel):
 
 
 class FolderDeleted(ApiModel):
-    """The response to a deleted folder."""
+    """The response to the deletion of a folder."""
 
     id: int
     title: str
@@ -113,7 +113,7 @@ class FolderDeleted(ApiModel):
 
 
 class DashboardSaved(ApiModel):
-    """The response to a saved dashboard."""
+    """The response to a request that saved a dashboard."""
 
     id: int
     uid: str
@@ -175,7 +175,7 @@ class DashboardShape(ApiModel):
 
 
 class _DashboardSummary(ApiModel):
-    """The members of the responses to a deleted and to a restored dashboard."""
+    """The members that the responses to the deletion and to the restoration of a dashboard have in common."""
 
     title: str
     message: str
@@ -184,11 +184,11 @@ class _DashboardSummary(ApiModel):
 
 
 class DashboardDeleted(_DashboardSummary):
-    """The response to a deleted dashboard."""
+    """The response to the deletion of a dashboard."""
 
 
 class DashboardRestored(_DashboardSummary):
-    """The response to a restored dashboard."""
+    """The response to the restoration of a dashboard."""
 
 
 class VersionItem(ApiModel):

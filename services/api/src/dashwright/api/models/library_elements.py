@@ -102,7 +102,7 @@ class ConnectionsResponse(ApiModel):
 
 
 class ElementDeleted(ApiModel):
-    """The response to a deleted library panel."""
+    """The response to the deletion of a library panel."""
 
     id: int
     message: str

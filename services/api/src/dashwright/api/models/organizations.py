@@ -64,14 +64,14 @@ class OrganizationItem(ApiModel):
 
 
 class OrganizationCreated(ApiModel):
-    """The response to a created organization."""
+    """The response to the creation of an organization."""
 
     message: str
     org_id: int
 
 
 class MemberAdded(ApiModel):
-    """The response to an added member."""
+    """The response to the addition of a member."""
 
     message: str
     user_id: int

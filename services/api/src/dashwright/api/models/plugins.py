@@ -97,7 +97,7 @@ class PluginItem(_PluginHead):
 
 
 class PluginInclude(ApiModel):
-    """A dashboard or page that a plugin brings."""
+    """A dashboard or page that a plugin contains."""
 
     name: str
     type: str

@@ -49,7 +49,7 @@ class SnapshotShape(ApiModel):
 
 
 class SnapshotDeleted(ApiModel):
-    """The response to a deleted snapshot."""
+    """The response to the deletion of a snapshot."""
 
     id: int
     message: str
@@ -138,7 +138,7 @@ class HistoryPageResponse(ApiModel):
 
 
 class HistoryEntryDeleted(ApiModel):
-    """The response to a deleted entry of a query history."""
+    """The response to the deletion of an entry of a query history."""
 
     id: int
     message: str

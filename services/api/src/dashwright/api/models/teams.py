@@ -38,7 +38,7 @@ class TeamPage(ApiModel):
 
 
 class TeamCreated(ApiModel):
-    """The response to a created team."""
+    """The response to the creation of a team."""
 
     message: str
     team_id: int

@@ -140,7 +140,7 @@ class AuthTokenShape(ApiModel):
 
 
 class UserCreated(ApiModel):
-    """The response to a created user."""
+    """The response to the creation of a user."""
 
     id: int
     uid: str

@@ -79,6 +79,7 @@ async def set_address(connection: Connection, org_id: int, address: Address) -> 
 
 async def delete(connection: Connection, org_id: int) -> bool:
     """Delete an organization with its service accounts and memberships, and return whether it existed."""
+    # Service accounts are in the table of users, whose rows are kept when an organization is deleted.
     await connection.execute(_sql.delete_service_accounts, org_id)
     return await connection.fetchval(_sql.delete, org_id) is not None
 
