@@ -36,6 +36,7 @@ class DataSources:
         org_id = actor.org_id
         async with self._database.transaction() as connection:
             claims = [Claim(Scope.ORG, org_id, "data_source"), Claim(Scope.GLOBAL, 0, "data_source")]
+            # All transactions lock quotas before data sources, against deadlocks.
             await quotas.reserve(connection, self._quota_rules, *claims)
             await data_sources.lock(connection, org_id)
             source_id, uid = await data_sources.insert(connection, org_id, fields, actor=actor.uid)

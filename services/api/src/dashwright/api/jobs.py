@@ -162,6 +162,7 @@ class Jobs:
             labels=submission.metadata.labels,
             annotations=submission.metadata.annotations,
             created=created_at(self._clock.now()),
+            # Equal evaluations are not merged, and any number of them may run concurrently: each has a result of its own.
             coalesce_key=None,
             concurrency_group=None,
             wake_key=routing.EVALUATE,

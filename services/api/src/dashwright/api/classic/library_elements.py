@@ -67,7 +67,7 @@ class LibraryElements:
         )
         try:
             return (await self._writer.create(desired, context, size=request.size)).name
-        except AlreadyExists as error:
+        except AlreadyExists as error:  # This API returns 400 for a used name or uid, not 409 as the resource API does.
             raise BadRequest(_NAME_IN_USE) from error
 
     async def change(self, context: WriteContext, uid: str, request: ElementRequest, version: int) -> None:

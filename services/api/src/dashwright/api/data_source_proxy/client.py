@@ -180,6 +180,7 @@ class ProxyClient:
     def _check_head(self, record: SourceRecord, response: aiohttp.ClientResponse) -> None:
         """Raise DashwrightError for a response that the client must not receive."""
         error: DashwrightError | None = None
+        # A client would take 401 for a refusal of its own credentials.
         if response.status == _UNAUTHORIZED:
             error = BadRequest("Authentication to data source failed")
         elif 300 <= response.status < 400 and response.status != 304:

@@ -186,6 +186,7 @@ def _checked_metadata(value: dict[str, Any], kind: Kind, namespace: str, version
         raise BadRequest(f"metadata.namespace is {metadata['namespace']!r:.80}, but it is submitted to {namespace!r}; they must agree")
     if value.get("status"):
         raise BadRequest("must add jobs with empty status; leave status out")
+    # As in Grafana, clients cannot choose the names of jobs.
     if kind is JOB and metadata.get("name"):
         raise BadRequest("name will always be generated; leave metadata.name out, or give metadata.generateName")
     name = names.requested_name(metadata)

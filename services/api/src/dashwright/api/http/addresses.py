@@ -33,6 +33,7 @@ class TrustedProxies:
         client = ""
         for value in reversed(forwarded_addresses):
             address = _parse_address(value)
+            # Addresses further to the left may come from the client itself, so none of them is used.
             if address is None:
                 return ""
             client = str(address)

@@ -189,6 +189,7 @@ class Exchange:
         except Exception:
             log.exception("request_failed")
             reported_error = DashwrightError("unexpected")
+        # Without a route, the path shows which format of errors the client understands.
         if match is None:
             record.error_shape = error_shape_of(path)
         response = error_response(reported_error, record.error_shape, record.trace_id, failure_message=failure_message)
@@ -255,6 +256,7 @@ class Exchange:
     async def _identify(self, request: web.BaseRequest, match: Match, address: str) -> Identity:
         """Return the caller in the organization of the path's namespace, or of ``X-Grafana-Org-Id`` for a path without namespace."""
         authorization = request.headers.getall("Authorization", ())
+        # Of several headers, a proxy before this server may have checked another one.
         if len(authorization) != 1 or not authorization[0]:
             raise Unauthorized("Unauthorized")
         namespace = match.parameters.get("namespace")

@@ -72,6 +72,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         if call.query.get(_VIEWED_PANEL):
             return Response(302, headers={"Location": _panel_address(call)})
         number = call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
+        # The page shows all panels, even if the URL has the panelId of one.
         options = picture_options(call).model_copy(update={"panel": None, "page": number})
         dashboard, query = await read(call), with_range(call.query)
         outline, problem = await outline_or_error(call.identity, dashboard.spec, options, pictures)

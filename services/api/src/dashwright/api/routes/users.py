@@ -228,6 +228,7 @@ async def changes_of(call: Call) -> persons.PersonChanges:
     """Return the changes in the body. Raises BadRequest for an invalid body, and if login and e-mail are both missing."""
     body = await call.model_or_400(UserForm, message="bad request data")
     login, email = stripped_text("login", body.login), stripped_text("email", body.email)
+    # As in Grafana: each of the two may be missing, and then keeps its value, but not both.
     if not login and not email:
         raise BadRequest("Need to specify either username or email")
     if body.theme and body.theme not in THEMES:

@@ -51,6 +51,7 @@ class KeyLookup:
         if account_id is None:
             kind, holder_id, login, role = CallerType.API_KEY, row["id"], row["name"], Role(row["role"])
         else:
+            # Without a membership in the organization, the account has no role.
             kind, holder_id, login, role = CallerType.SERVICE_ACCOUNT, account_id, row["login"], Role(row["account_role"] or Role.NONE)
         grants = scopes_by_action(zip(row["actions"] or (), row["scopes"] or (), strict=True))
         identity = Identity(

@@ -60,6 +60,7 @@ class UserAccounts:
         if row is None:
             raise Unauthorized("Unauthorized")
         role = Role(row["role"] or Role.NONE)
+        # Service accounts are rows of the same table, but are never server admins.
         is_server_admin = row["is_admin"] and identity.kind is CallerType.USER
         rights = _rights(role, row, is_server_admin=is_server_admin)
         return replace(identity, org_id=org_id, role=role, is_server_admin=is_server_admin, teams=_teams(row), **rights)

@@ -217,6 +217,7 @@ class _Handlers:
 
 def _encode(element: library_elements.ElementRow, org_id: int, view: AccessView, authors_by_name: dict[str, Author]) -> bytes:
     """Return an element as JSON. The title of a folder that the caller may not read is empty."""
+    # Grafana calls the root General.
     folder, folder_title = element.folder, "General"
     if folder is not None:
         is_visible = view.may(FOLDER.actions["get"], FOLDER, folder, element.folder_parent)

@@ -116,6 +116,7 @@ class _Handlers:
 
     async def _search(self, call: Call, query: SearchQuery) -> Response:
         """Return a page of the results of a search as the response."""
+        # Existing clients expect the status that Grafana returns.
         if not _TYPES.issuperset(query.type):
             return legacy_500_response(f"Search failed: type must be {_DASHBOARD_TYPE} or {_FOLDER_TYPE}")
         caller = call.identity

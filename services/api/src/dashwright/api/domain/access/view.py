@@ -138,6 +138,7 @@ class AccessView:
         return ObjectScope(
             folders=tuple(self._folders_with_level(required_level) | self.tree.subtree(granted_folders)),
             includes_root=role_suffices or is_root_granted,
+            # Rules of an object replace the role only at the root. A grant on the root includes all objects there.
             hidden_names=tuple(denied_names) if role_suffices and not is_root_granted else (),
             names=tuple(granted_names | allowed_names),
         )
@@ -148,6 +149,7 @@ class AccessView:
             folders: set[str] = set()
             for name in self.tree.folders_top_down:
                 parent, own_rules = self.tree.parents[name], self.tree.rules_by_object.get((FOLDER.plural, name))
+                # The role counts only for a top-level folder without rules of its own.
                 role_suffices = own_rules is None and self._role_level >= required_level
                 has_level_from_above = parent in folders if parent is not None else role_suffices
                 if has_level_from_above or (own_rules is not None and self._level_from(own_rules) >= required_level):

@@ -175,6 +175,7 @@ async def check_folder(connection: Connection, namespace: str, write: resources.
     ``current`` is ``None`` for a new object.
     """
     folder = write.annotations.get(FOLDER_KEY)
+    # The folder of an object that is not moved was checked when the object was put there.
     if not folder or (current is not None and current.folder == folder):
         return
     annotations_by_name = await resources.annotations_by_name(connection, FOLDER, namespace, [folder])
