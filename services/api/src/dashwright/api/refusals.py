@@ -11,6 +11,7 @@ from dashwright.common.identity import CallerType
 from dashwright.common.observability import metrics
 
 _MAX_EVENTS: Final = 1000
+"""Default limit on the refusals in the buffer."""
 _ANONYMOUS_DIVISOR: Final = 10
 """A tenth of the buffer is for unauthenticated clients, so that they cannot displace the refusals of members of organizations.
 

@@ -14,5 +14,6 @@ def limit_retained_memory() -> None:
     By default, glibc raises this threshold up to 32 MiB, and retains the memory of large responses.
     """
     library = ctypes.CDLL(None)
+    # Only some C libraries have ``mallopt``; others are left with their defaults.
     if hasattr(library, "mallopt"):
         library.mallopt(_MALLOPT_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES)

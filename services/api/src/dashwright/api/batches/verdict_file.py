@@ -12,6 +12,7 @@ from dashwright.common.models.batch import ItemVerdict
 _MAX_BUFFERED_BYTES: Final = 256 * 1024
 """Size above which the file is on disk."""
 _CHUNK_BYTES: Final = 64 * 1024
+"""Limit on the bytes that one step reads, and on those that it decompresses."""
 #: Level of the compression. The lines of a million verdicts are similar, and would fill the temporary directory of a container.
 _LEVEL: Final = 1
 

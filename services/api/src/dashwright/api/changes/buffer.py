@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 from dashwright.common.stores.changes import Change, ObjectState
 
 _MAX_CHANGES: Final = 4096
+"""Default limit on the changes in the buffer."""
 _MAX_BYTES: Final = 16 * 1024 * 1024
+"""Default limit on their estimated memory, because single changes may be large."""
 _OVERHEAD_BYTES: Final = 700
 """Estimated memory of one change in addition to its strings."""
 

@@ -43,6 +43,7 @@ log = structlog.get_logger()
 
 _FORM_MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
 _SIGNATURE_PATTERN: Final = re.compile(r"[0-9a-f]{64}")
+#: Limit on the characters of a header that is compared with the secret.
 _MAX_SECRET_LENGTH: Final = 200
 _MAX_DELIVERY_ID_LENGTH: Final = 100
 
@@ -61,6 +62,7 @@ _MAX_UNVERIFIED_BYTES_PER_NETWORK: Final = 32 * MEBIBYTE
 #: Git hosts stop waiting for a response after this time.
 _BODY_TIMEOUT_SECONDS: Final = 10.0
 
+#: Limit on the repositories whose times of deliveries are buffered until the next flush.
 _MAX_BUFFERED_REPOSITORIES: Final = 10_000
 
 

@@ -15,6 +15,7 @@ from dashwright.common.identity import CallerType
 TAG: Final = "admin_users"
 _BAD_BODY: Final = "bad request data"
 _MAIN_ORG_ID: Final = 1
+"""The organization of a new user for whom the request names none."""
 
 
 def routes(users: Users) -> list[Route]:

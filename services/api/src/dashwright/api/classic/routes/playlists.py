@@ -19,6 +19,7 @@ from dashwright.common.models.playlist import ItemType
 _TAG: Final = "playlists"
 """Group of the operations in the description of the API."""
 _MAX_LISTED: Final = 1000
+"""Limit on the playlists in a list, which has no pages."""
 
 
 class PlaylistEntry(ClassicBody):

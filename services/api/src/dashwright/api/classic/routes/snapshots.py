@@ -29,6 +29,7 @@ from dashwright.common.models.classic import ClassicBody, Name, Text
 _TAG: Final = "snapshots"
 """Group of the operations in the description of the API."""
 _MAX_LISTED: Final = 1000
+"""Limit on the snapshots in a list, which has no pages."""
 _MAX_CACHE_SECONDS: Final = 3600
 """Longest time in seconds for which caches may store a snapshot. After this time, no cache has a deleted snapshot."""
 _DELETED_MESSAGE: Final = "Snapshot deleted. It might take an hour before it's cleared from any CDN caches."

@@ -22,6 +22,7 @@ from dashwright.common.models.provisioning import Action, JobSpec
 from dashwright.common.models.repository_calls import PlanRequest
 from dashwright.common.models.repository_views import SyncPlan
 
+#: Limit on the jobs in the list of recent jobs, which has no pages.
 _MAX_LISTED_JOBS = 100
 
 #: Time limit of the plan of a sync, including the fetch from the git host.

@@ -16,6 +16,7 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.repositories import QuarantineEntry
 
 _MAX_QUARANTINED_FILES: Final = 1000
+"""Limit on the quarantined files in a response, which has no pages."""
 
 
 def operation(target: Target) -> Operation:
