@@ -86,6 +86,7 @@ def _current_pair(folder: Path, names: list[str], now: datetime) -> Path:
     if not pair_file.exists() or not _is_usable(x509.load_pem_x509_certificate(pair_file.read_bytes()), names, now):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         key, certificate = _create_pair(names, now)
+        # The pair comes last: if the gateway ends between the two writes, its next start still finds no usable pair.
         _replace_file(folder / CERTIFICATE_FILE, certificate)
         _replace_file(pair_file, key + certificate)
         log.info("certificate_created", file=str(folder / CERTIFICATE_FILE), names=names)

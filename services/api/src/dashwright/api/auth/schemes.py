@@ -59,6 +59,7 @@ class SchemeAuthenticator:
         scheme = self._schemes.get(credentials.authorization.partition(" ")[0].lower())
         if scheme is None:
             raise Unauthorized("Unauthorized")
+        # While no notifications arrive, a revocation by another gateway begins no epoch, so no lookup is shared.
         if not self._identity_cache.is_listening:
             return await self._identify(scheme, digest, credentials, org_id)
         # The epoch is part of the key, so that a request after a revocation starts a lookup of its own.

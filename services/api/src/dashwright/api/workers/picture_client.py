@@ -17,6 +17,7 @@ _MAX_CONCURRENT: Final = 4
 _MAX_WAITING: Final = 60
 """Limit on the requests that wait: browsers request up to six pictures of a page concurrently."""
 _MAX_WAITING_SECONDS: Final = 20.0
+"""Longest time in seconds for which a request waits for a slot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dashwright.common.errors import Invalid
 # The closing brace is optional, so that an expression without it is an error instead of ordinary text.
 _EXPRESSION: Final = re.compile(r"\$__(\w+)\{([^{}]*)(\}?)")
 _MAX_SECRET_BYTES: Final = 64 * 1024
+"""Limit on the bytes of a file with a secret."""
 
 
 def expand_secrets(secure: Any, environment: Mapping[str, str]) -> Any:
