@@ -83,7 +83,7 @@ async def check_quota(connection: Connection, kind: Kind, namespace: str, limits
 
 def _check_target(current: StoredObject, target: str) -> None:
     """Raise Invalid if the sync target of a repository changes after its first sync."""
-    # Only a sync writes the statistics of the status.
+    # The statistics count managed objects, which exist only after a sync, or an export that adopted objects.
     was_synced = bool(RepositoryStatus.model_validate_json(current.status or "{}").stats)
     if was_synced and orjson.loads(current.spec)["sync"]["target"] != target:
         message = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it again"
