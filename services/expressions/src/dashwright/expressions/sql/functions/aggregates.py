@@ -36,7 +36,7 @@ AGGREGATES = [
     SqlFunction(
         "count",
         "count([DISTINCT] x, …)",
-        "the number of rows where no `x` is NULL; for `count(*)`, of all rows",
+        "the number of rows in which no `x` is NULL; `count(*)` is the number of all rows",
         _count,
         min_arguments=1,
         max_arguments=None,
@@ -71,18 +71,40 @@ AGGREGATES = [
 WINDOWS = [
     window("row_number", "row_number()", "the number of the row, from 1", min_arguments=0, max_arguments=0, result_type=SqlType.INTEGER),
     window(
-        "rank", "rank()", "the rank of the row, with gaps after equal rows", min_arguments=0, max_arguments=0, result_type=SqlType.INTEGER
+        "rank",
+        "rank()",
+        "1 plus the number of rows that sort before this row",
+        min_arguments=0,
+        max_arguments=0,
+        result_type=SqlType.INTEGER,
     ),
     window(
-        "dense_rank", "dense_rank()", "the rank of the row, without gaps", min_arguments=0, max_arguments=0, result_type=SqlType.INTEGER
+        "dense_rank",
+        "dense_rank()",
+        "1 plus the number of distinct values that sort before this row",
+        min_arguments=0,
+        max_arguments=0,
+        result_type=SqlType.INTEGER,
     ),
     window(
-        "percent_rank", "percent_rank()", "the relative rank of the row, from 0 to 1", min_arguments=0, max_arguments=0, result_type=_NUMBER
+        "percent_rank",
+        "percent_rank()",
+        "`rank() - 1`, divided by the number of the other rows",
+        min_arguments=0,
+        max_arguments=0,
+        result_type=_NUMBER,
     ),
-    window("cume_dist", "cume_dist()", "the fraction of rows up to this one", min_arguments=0, max_arguments=0, result_type=_NUMBER),
-    window("first_value", "first_value(x)", "`x` of the first row of the frame", min_arguments=1, max_arguments=1),
-    window("last_value", "last_value(x)", "`x` of the last row of the frame", min_arguments=1, max_arguments=1),
-    window("nth_value", "nth_value(x, n)", "`x` of the `n`-th row of the frame", min_arguments=2, max_arguments=2),
+    window(
+        "cume_dist",
+        "cume_dist()",
+        "the fraction of rows that sort before this row or equal to it",
+        min_arguments=0,
+        max_arguments=0,
+        result_type=_NUMBER,
+    ),
+    window("first_value", "first_value(x)", "`x` of the first row of the window frame", min_arguments=1, max_arguments=1),
+    window("last_value", "last_value(x)", "`x` of the last row of the window frame", min_arguments=1, max_arguments=1),
+    window("nth_value", "nth_value(x, n)", "`x` of the `n`-th row of the window frame", min_arguments=2, max_arguments=2),
     window(
         "ntile",
         "ntile(n)",
@@ -94,14 +116,14 @@ WINDOWS = [
     window(
         "lag",
         "lag(x[, n[, default]])",
-        "`x` of the row `n` rows before (`n` is 1 if omitted), else `default`",
+        "`x` of the row `n` rows before (1 by default); `default` or NULL if there is no such row",
         min_arguments=1,
         max_arguments=3,
     ),
     window(
         "lead",
         "lead(x[, n[, default]])",
-        "`x` of the row `n` rows after (`n` is 1 if omitted), else `default`",
+        "`x` of the row `n` rows after (1 by default); `default` or NULL if there is no such row",
         min_arguments=1,
         max_arguments=3,
     ),

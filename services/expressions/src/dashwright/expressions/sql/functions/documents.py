@@ -196,7 +196,7 @@ DOCUMENTS = [
     custom(
         "json_extract",
         "json_extract(j, path, …)",
-        "the value at the path; for several paths, an array; also `j -> path`",
+        "the value at the path, or for several paths an array of their values; also written as `j -> path`",
         _extract,
         # One function has the macros of all functions of this module, because macros are collected from functions.
         *MACROS,
@@ -225,7 +225,7 @@ DOCUMENTS = [
     custom(
         "json_contains",
         "json_contains(j, k[, path])",
-        "whether `k` is contained in `j`, or in its value at the path",
+        "whether `j` contains `k`; with a path, whether the value at the path contains `k`",
         _contains,
         min_arguments=2,
         max_arguments=3,

@@ -154,7 +154,7 @@ MATHEMATICS = [
     scalar(
         "conv",
         SqlType.STRING,
-        "the number `x`, converted from base `f` to base `t` (2 to 36; negative for signed numbers)",
+        "the number `x`, converted from base `f` to base `t`; a base is 2 to 36, or negative for signed numbers",
         overload("x: string, f: integer, t: integer", _CONVERTED_BASE),
     ),
 ]

@@ -144,7 +144,7 @@ STRINGS = [
     scalar(
         "substring_index",
         _STRING,
-        "the part of `x` before the `n`-th delimiter `d`, or after the `n`-th from the end if `n` is negative",
+        "the part of `x` before the `n`-th delimiter `d`; if `n` is negative, the part after the `n`-th delimiter from the end",
         overload(
             "x: string, d: string, n: integer",
             let(
@@ -174,7 +174,7 @@ STRINGS = [
     scalar(
         "trim",
         _STRING,
-        "`x` without spaces, or occurrences of the string `d`, at both ends or one end",
+        "`x` without the strings `d` (default: spaces) at both ends, or at one end",
         overload("x: string", "trim(x, ' ')"),
         usage="trim([[BOTH | LEADING | TRAILING] [d] FROM] x)",
     ),
@@ -304,7 +304,7 @@ STRINGS = [
     _regexp_function(
         "regexp_instr",
         _INTEGER,
-        "the position of the `o`-th match from position `p`, or the position after it if `e` is 1; 0 if it does not exist",
+        "the position of the `o`-th match from position `p`, or 0; if `e` is 1, the position after the match",
         "regexp_instr(x, r[, p[, o[, e[, m]]]])",
         "x: string, r: string, p: integer, o: integer, e: integer",
         ["1", "1", "0"],
