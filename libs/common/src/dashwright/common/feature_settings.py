@@ -17,70 +17,75 @@ class FeatureSettingsFields(BaseSettings):
     # Results of batches
     results_url: str = setting(
         "",
-        "where the results of batches are stored: a directory, or `s3://bucket/prefix` of S3 or a compatible server. Give api and "
-        "jobs-worker the same value; a directory must be the same for all of them "
-        "([results of batches](../how-to/operations.md#results-of-batches))",
+        "where the results of batches are stored: a directory, or `s3://bucket/prefix` on S3 or a compatible server. Give api and "
+        "jobs-worker the same value. If it is a directory, all of these processes must have the same directory ([results of "
+        "batches](../how-to/operations.md#results-of-batches))",
         "api, jobs-worker",
         displayed_default="`DATA_DIR/batches`",
     )
     results_endpoint: str = setting(
         "",
-        "address of a server that is compatible with S3, such as `https://storage.example.com`; `http` is permitted on this machine, and "
+        "address of a server that is compatible with S3, such as `https://storage.example.com`. `http` is permitted for this machine, and "
         "for hosts in `ALLOWED_HOSTS`",
         "api, jobs-worker",
         displayed_default="that of AWS",
     )
     results_region: str = setting("us-east-1", "region of the bucket in `RESULTS_URL`", "api, jobs-worker", min_length=1)
     results_access_key: SecretStr | None = setting(
-        None, "access key id for `RESULTS_URL`; without one, the credentials are those that AWS gives to the machine", "api, jobs-worker"
+        None, "access key id for `RESULTS_URL`. Without it, the credentials are those that AWS gives to the machine", "api, jobs-worker"
     )
     results_secret_key: SecretStr | None = setting(None, "secret access key that belongs to `RESULTS_ACCESS_KEY`", "api, jobs-worker")
 
     # Snapshots and other small objects of users
     snapshots: _Count = setting(
         1000,
-        "maximum number of stored [snapshots](classic.md#snapshots) of one organization, of at most 5 MiB each; a further one is "
-        "refused with 403. `0` disables snapshots",
+        "maximum number of stored [snapshots](classic.md#snapshots) of one organization; further snapshots are refused with 403. A "
+        "snapshot has at most 5 MiB. `0` disables snapshots",
         "api",
     )
-    playlists: Positive = setting(1000, "maximum number of playlists of one organization; a further one is refused with 403", "api")
-    short_urls: Positive = setting(10_000, "maximum number of short URLs of one organization; a further one is refused with 403", "api")
-    short_url_days: Days = setting(90, "days after their last use at which short URLs are deleted; `0` keeps them", "api")
+    playlists: Positive = setting(1000, "maximum number of playlists of one organization; further playlists are refused with 403", "api")
+    short_urls: Positive = setting(
+        10_000, "maximum number of short URLs of one organization; further short URLs are refused with 403", "api"
+    )
+    short_url_days: Days = setting(90, "days after its last use at which a short URL is deleted; `0` keeps short URLs", "api")
     query_history: Positive = setting(
-        1000, "number of entries that the query history of a user keeps; older ones are deleted, those with a star last", "api"
+        1000,
+        "maximum number of entries in the query history of a user, in all organizations together. If there are more, the oldest are "
+        "deleted; entries with a star are deleted last",
+        "api",
     )
     query_history_days: Days = setting(
-        14, "days after which entries without a star are deleted from query histories; `0` keeps them", "api"
+        14, "days after which entries without a star are deleted from query histories; `0` keeps these entries", "api"
     )
 
     # Versions of dashboards
     preferred_dashboard_version: Literal["v0alpha1", "v1alpha1", "v1beta1", "v1", "v2alpha1", "v2beta1", "v2"] = setting(
         "v2alpha1",
-        "version of dashboards that discovery prefers, and that clients such as kubectl therefore read: "
-        "`v0alpha1`, `v1alpha1`, `v1beta1`, `v1`, `v2alpha1`, `v2beta1` or `v2`",
+        "API version of dashboards that discovery prefers: `v0alpha1`, `v1alpha1`, `v1beta1`, `v1`, `v2alpha1`, `v2beta1` or `v2`. "
+        "Clients such as kubectl read dashboards in this version",
         "api",
     )
     conversion_cache_bytes: _Count = setting(
         64 * 1024 * 1024,
-        "maximum memory of one gateway for dashboards that were converted to another version; `0` disables the cache",
+        "maximum memory of one gateway for dashboards that were converted to another API version; `0` disables the cache",
         "api",
     )
 
     # Repositories that are declared in files
     provisioning_dir: Path | None = setting(
         None,
-        "directory with files that declare repositories; the gateway creates, updates and deletes the repositories accordingly "
+        "directory with files that declare repositories. The gateway creates, updates and deletes repositories as the files say "
         "([repositories declared in files](repositories.md#repositories-declared-in-files)). Give all gateways the same files",
         "api",
     )
     provisioning_seconds: Seconds = setting(10, "seconds between two reads of `PROVISIONING_DIR`", "api")
 
     # SSH connections to git hosts
-    git_seconds: Seconds = setting(600, "maximum number of seconds that a fetch or push of a job may take", "jobs-worker")
+    git_seconds: Seconds = setting(600, "maximum time of a fetch or push by a job, in seconds", "jobs-worker")
     git_idle_seconds: Seconds = setting(
         90,
-        "seconds without any data from a git host, after which a fetch or push is given up. Raise this for a host that needs more time "
-        "to prepare a large repository",
+        "seconds after which a fetch or push fails if the git host sends no data. Increase this value for a host that needs more time to "
+        "prepare a large repository",
         "jobs-worker",
     )
     git_authorities: Path | None = setting(
@@ -91,7 +96,7 @@ class FeatureSettingsFields(BaseSettings):
     )
     ssh_known_hosts: Path | None = setting(
         None,
-        "file in the format of OpenSSH's `known_hosts` with host keys that all repositories accept, in addition to the keys in their own "
+        "file in the format of OpenSSH's `known_hosts`. All repositories accept its host keys, in addition to the keys in their own "
         "`knownHosts`. A host with any other key is refused",
         "jobs-worker",
         displayed_default="none",
@@ -100,24 +105,25 @@ class FeatureSettingsFields(BaseSettings):
     # Notifications
     notification_seconds: Seconds = setting(
         86_400,
-        "time after an event, in seconds, in which its [notification](notifications.md) is sent again while a receiver does not accept it",
+        "seconds after an event, during which its [notification](notifications.md) is sent again as long as a receiver does not accept it",
         "jobs-worker",
     )
     notifications_kept: Positive = setting(
         10_000,
-        "maximum number of [notifications](notifications.md#delivery) of one organization that wait; above it, the oldest are deleted",
+        "maximum number of waiting [notifications](notifications.md#delivery) of one organization. If there are more, the oldest are "
+        "deleted",
         "jobs-worker",
     )
 
     # The proxy to data sources
     proxy_max_bytes: Positive = setting(
-        100 * 1024 * 1024, "maximum size of a response of a data source that the proxy forwards, in bytes as sent", "api"
+        100 * 1024 * 1024, "maximum size of a response that the proxy forwards, in bytes as the data source sent it", "api"
     )
-    proxy_seconds: Seconds = setting(300, "maximum duration of a proxied request with its response, in seconds", "api")
+    proxy_seconds: Seconds = setting(300, "maximum time of a proxied request, including its response, in seconds", "api")
     proxy_streams: Annotated[int, Field(gt=1, le=10_000)] = setting(
         128,
-        "maximum number of concurrent proxied requests of one gateway; a quarter is reserved for organizations without a proxied "
-        "request, and one caller may use half of this number",
+        "maximum number of concurrent proxied requests of one gateway. A quarter of them is reserved for organizations without a proxied "
+        "request. One caller may use half of them",
         "api",
     )
 
