@@ -23,8 +23,8 @@ _MIN_FLOAT: Final = 1e15
 
 #: Members that are set when a dashboard is stored. They are not compared.
 _SET_BY_STORE: Final = ("id", "uid", "version", "iteration")
-#: Members of panels, queries, fields and dashboards that have a text of their own in the comparison, or none. All others are compared as
-#: further settings.
+#: Members of panels, queries, fields and dashboards that the comparison shows by a text of their own, or leaves out. All other members
+#: are compared as further settings.
 _PANEL_KEYS: Final = (
     "id",
     "title",
@@ -187,6 +187,7 @@ def _named_items(noun: str, items: Any) -> Iterator[tuple[str, str]]:
     """Yield the names of variables or annotations, each after ``noun``, with their JSON without the selected value."""
     for item in objects_of(items):
         body = object_at(item, "spec") or item
+        # Grafana saves the selected value and the loaded options of a variable with the dashboard, even if its definition is unchanged.
         definition = {key: value for key, value in body.items() if key not in ("name", "current", "options")}
         yield f"{noun} {_as_text(body.get('name'))}", _json(definition)
 
@@ -338,7 +339,7 @@ def _position(grid: Mapping[str, Any], width_key: str, height_key: str) -> str:
     """Return size and position as text, in grid units, of which a row has 24; empty if ``grid`` is empty."""
     if not grid:
         return ""
-    size = f"{_as_text(grid.get(width_key))} × {_as_text(grid.get(height_key))}"  # noqa: RUF001 - typography of a comment
+    size = f"{_as_text(grid.get(width_key))} × {_as_text(grid.get(height_key))}"  # noqa: RUF001 - typography of a comment on a pull request
     return f"{size} at {_as_text(grid.get('x'))}, {_as_text(grid.get('y'))}"
 
 

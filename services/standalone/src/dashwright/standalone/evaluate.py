@@ -30,7 +30,7 @@ from dashwright.standalone.terminal import error_line
 
 # Exit statuses.
 FAILED, NOT_RUN = 1, 2
-#: Characters of a line of output that is not sent to a terminal.
+#: Characters of a line of output that is not sent to a terminal. Without it, rich would fit tables into 80 characters.
 _PIPED_WIDTH = 160
 
 

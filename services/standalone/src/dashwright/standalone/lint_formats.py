@@ -19,7 +19,7 @@ from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.standalone.terminal import printable_line, with_plural
 
-#: Characters of a line of output that is not sent to a terminal.
+#: Characters of a line of output that is not sent to a terminal. Without it, rich would fit tables into 80 characters.
 _PIPED_WIDTH: Final = 1000
 _STYLES: Final = {LintSeverity.ERROR: "red", LintSeverity.WARNING: "yellow"}
 _RULES_PAGE: Final = "docs/reference/lint.md"

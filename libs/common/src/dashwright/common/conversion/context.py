@@ -13,7 +13,7 @@ class KnownDataSource:
     uid: str
     type: str
     name: str
-    api_version: str = ""  #: Version of the plugin's API, which references to the data source contain unless it is empty.
+    api_version: str = ""  #: Version of the plugin's API. References to the data source contain this version, unless it is empty.
     is_default: bool = False
 
 
@@ -41,7 +41,7 @@ class ConversionContext:
     """Objects of one organization that references in a dashboard may name."""
 
     data_sources: DataSourceIndex = field(default_factory=DataSourceIndex)
-    #: Bodies of library panels, by uid. They determine the repetition of panels that refer to them.
+    #: Bodies of library panels, by uid. A panel that refers to a library panel is repeated as the body of the library panel says.
     library_panels: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
     #: Text that identifies the content of the context, as a part of the cache key of converted dashboards.
     fingerprint: str = ""

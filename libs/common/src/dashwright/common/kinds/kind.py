@@ -156,7 +156,8 @@ class Kind:
     rendered_status: type[BaseModel] | None = None
     #: Function that returns the body to store, made from the old body (None for a new object) and the spec of the request.
     merge: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
-    set_lists: tuple[tuple[str, ...], ...] = ()  #: Paths of lists whose items form a set.
+    #: Paths of lists that are sets: duplicate items are invalid, and each item has field owners of its own.
+    set_lists: tuple[tuple[str, ...], ...] = ()
     hidden_members: tuple[tuple[str, ...], ...] = ()  #: Paths of members of the stored object that no version shows.
     #: Actions and scopes that a creation requires in addition to the kind's create action.
     extra_create_permissions: tuple[tuple[str, str], ...] = ()

@@ -33,7 +33,7 @@ def read_certificates(block: str) -> Sequence[Cert]:
 
 
 def read_signer(text: str) -> PySigner:
-    """Return the signer with a private key. Raises ValueError, without the key, if it cannot sign."""
+    """Return the signer with a private key. Raises ValueError if the key cannot sign. The message does not contain the key."""
     try:
         return Tsk.from_bytes(text.encode()).signer()
     except RuntimeError as error:
@@ -44,7 +44,10 @@ def read_signer(text: str) -> PySigner:
 
 
 def normalize_private_key(text: str) -> str:
-    """Return a private key without surrounding space. Raises ValueError, without the key, if it cannot sign."""
+    """Return a private key without surrounding space.
+
+    Raises ValueError if the key is too long or cannot sign. The message does not contain the key.
+    """
     if len(text) > _MAX_KEY_LENGTH:
         raise ValueError(f"the OpenPGP key has more than {_MAX_KEY_LENGTH} characters: export one key only")
     read_signer(text)

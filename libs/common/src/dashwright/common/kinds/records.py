@@ -25,7 +25,7 @@ USER = Kind(
     storage=Storage.RECORDS,
     spec=UserSpec,
     status=UserStatus,
-    # A list of all kinds of the category would fail for callers who are not administrators.
+    # Not in the category ``grafana``: ``kubectl get grafana`` would fail for callers who are not administrators.
     categories=(),
     columns=(_NAME, Column("Login", ("spec", "login")), Column("Role", ("spec", "role")), _CREATED),
 )

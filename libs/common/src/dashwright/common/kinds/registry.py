@@ -56,8 +56,8 @@ def _roles(area: str, *, read: Role, create: Role, delete: Role, write: Role | N
     return MappingProxyType({f"{area}:{verb}": role for verb, role in role_by_verb.items() if role is not None})
 
 
-def _folder_roles(area: str) -> Mapping[str, Role]:
-    """Return the roles for kinds that Viewers can read and Editors can change, such as those in folders."""
+def _viewer_editor_roles(area: str) -> Mapping[str, Role]:
+    """Return the roles for kinds that Viewers can read and Editors can change."""
     return _roles(area, read=Role.VIEWER, create=Role.EDITOR, write=Role.EDITOR, delete=Role.EDITOR)
 
 
@@ -65,7 +65,7 @@ DASHBOARD = Kind(
     group="dashboard.grafana.app",
     versions=("v2alpha1", "v2", "v2beta1", "v1", "v1beta1", "v1alpha1", "v0alpha1"),
     kind="Dashboard",
-    description="Panels on a page. A saved body is kept as it was sent",
+    description="Panels on a page. The spec is stored in the form in which it was sent",
     plural="dashboards",
     singular="dashboard",
     verbs=_STORED_VERBS,
@@ -80,7 +80,7 @@ DASHBOARD = Kind(
     in_folder=True,
     history=True,
     area="dashboards",
-    roles=_folder_roles("dashboards"),
+    roles=_viewer_editor_roles("dashboards"),
     has_access_rules=True,
     subresources=(
         SubResource("dto", "DashboardWithAccessInfo", "dashboards:read", model=DashboardWithAccessInfo),
@@ -104,7 +104,7 @@ FOLDER = Kind(
     in_folder=True,
     is_tree=True,
     area="folders",
-    roles=_folder_roles("folders"),
+    roles=_viewer_editor_roles("folders"),
     has_access_rules=True,
     subresources=(
         SubResource("parents", "FolderInfoList", "folders:read", model=FolderInfoList),
@@ -132,7 +132,7 @@ LIBRARY_PANEL = Kind(
     short_names=("libpanel",),
     in_folder=True,
     area="library.panels",
-    roles=_folder_roles("library.panels"),
+    roles=_viewer_editor_roles("library.panels"),
     set_lists=(("spec", "targets"),),
 )
 
@@ -223,7 +223,7 @@ BATCH = Kind(
     render=render_batch,
     hidden_members=(("spec", "notify", "webhook", ENCRYPTED_SECRET),),
     admit=admit_batch,
-    # As for dead letters: a list of all kinds of the category would fail for callers who may not read batches.
+    # Not in the category ``grafana``: ``kubectl get grafana`` would fail for callers who may not read batches.
     categories=(),
     columns=(
         _NAME,
@@ -253,13 +253,13 @@ DEAD_LETTER = Kind(
     singular="deadletter",
     verbs=frozenset({"get", "list", "delete", "deletecollection"}),
     actions={"get": _DEAD_LETTER_READ, "list": _DEAD_LETTER_READ, "delete": _DEAD_LETTER_WRITE, "deletecollection": _DEAD_LETTER_WRITE},
-    # Messages of all members, so only administrators read them.
+    # Dead letters hold messages of all members of the organization, so only its administrators may read them.
     roles=MappingProxyType({_DEAD_LETTER_READ: Role.ADMIN, _DEAD_LETTER_WRITE: Role.ADMIN}),
     storage=Storage.DEAD_LETTERS,
     dns_name=True,
     spec=DeadLetterSpec,
     status=DeadLetterStatus,
-    # A list of all kinds of the category would fail for callers who are not administrators.
+    # Not in the category ``grafana``: ``kubectl get grafana`` would fail for callers who are not administrators.
     categories=(),
     columns=(_NAME, Column("State", ("status", "state")), Column("Reason", ("status", "reason")), _CREATED),
     subresources=(SubResource("replay", "DeadLetter", _DEAD_LETTER_WRITE, verbs=("create",)),),
@@ -274,7 +274,7 @@ PLAYLIST = Kind(
     singular="playlist",
     verbs=_STORED_VERBS,
     actions=_actions("playlists"),
-    roles=_folder_roles("playlists"),
+    roles=_viewer_editor_roles("playlists"),
     spec=PlaylistSpec,
     columns=(_NAME, _TITLE, Column("Interval", ("spec", "interval")), _CREATED),
     admit=admit_playlist,

@@ -75,6 +75,7 @@ class RpcClient:
                 wire.IDLE_TIMEOUT: timeout_milliseconds,
             },
             correlation_id=response.call_id,
+            # A restart of the broker ends the call, and its caller does not wait after the timeout: then the request is of no use.
             persistent=False,
             expiration=timeout,
         )

@@ -14,11 +14,11 @@ class FolderSpec(ApiModel):
 
 
 class FolderInfo(ApiModel):
-    """Folder on the path from the root. ``parent`` is missing at the root."""
+    """Folder on the path from the root to a folder. ``parent`` is missing in the first folder of the path."""
 
     name: str = Field(description="The name of the folder")
     title: str = Field(description="The title that users see")
-    parent: str | None = Field(default=None, description="The folder above it; missing at the root")
+    parent: str | None = Field(default=None, description="The folder that contains it; missing at the root")
 
 
 class FolderInfoList(ListEnvelope):
@@ -45,6 +45,6 @@ class FolderAccessInfo(TypeMeta):
     """Permissions of the caller on a folder."""
 
     can_save: bool = Field(description="Whether the caller may change the folder and save objects in it")
-    can_edit: bool = Field(description="As canSave")
+    can_edit: bool = Field(description="The same value as canSave")
     can_admin: bool = Field(description="Whether the caller may change the access rules of the folder")
     can_delete: bool = Field(description="Whether the caller may delete the folder")

@@ -27,7 +27,7 @@ messages_refused = Counter(
 )
 rpc_seconds = Histogram(
     "dashwright_rpc_seconds",
-    "Time of a call until its response ends (outcome first-piece: until it begins)",
+    "Time from the start of a call to the end of its response, or to the first piece of the response for the outcome first-piece",
     ["queue", "outcome"],
 )
 broker_connected = Gauge("dashwright_broker_connected", "1 while the process is connected to the broker, else 0")
@@ -57,7 +57,9 @@ notifications_oldest_seconds = Gauge(
 notifications_dropped = Counter(
     "dashwright_notifications_dropped_total", "Notifications that were not delivered, because too many of one organization waited"
 )
-audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came concurrently")
+audit_dropped = Counter(
+    "dashwright_audit_dropped_total", "Refused changes and failed logins that the audit log lacks, because the buffer of refusals was full"
+)
 
 
 def exposition() -> bytes:

@@ -162,6 +162,7 @@ async def add(
     """
     existing = await find_by_id(connection, batch.uid, [item.id for item in items])
     new_items = [item for item in items if item.id not in existing]
+    # No index is given twice: the lock of the batch keeps ``total`` up to date until the end of the transaction.
     indices = {item.id: batch.total + offset for offset, item in enumerate(new_items)}
     if new_items:
         query = _sql.bind(

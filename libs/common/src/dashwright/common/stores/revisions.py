@@ -1,4 +1,7 @@
-"""Store of synced commits, to which a repository can be rolled back, and of the commit at which a rollback holds a repository."""
+"""Store of revisions, which are synced commits to which a repository can be rolled back, and of holds after rollbacks.
+
+A hold prevents automatic syncs while the head of the branch is still the commit that was its head at the rollback.
+"""
 
 import uuid
 from collections.abc import Sequence
@@ -22,14 +25,14 @@ class StoredRevision:
     ref: str
     at: datetime  #: Time at which the commit was first stored.
     job: uuid.UUID | None  #: Job that stored the commit.
-    withdrawn: bool  #: True if an earlier commit was stored after this one.
+    withdrawn: bool  #: True if an earlier revision became current again after this one, such as by a rollback.
     current: bool  #: True if the stored objects are those of this commit.
 
 
 async def record(connection: Connection, repository: uuid.UUID, ref: str, *, job: uuid.UUID | None, now: datetime) -> None:
     """Record ``ref`` as the current revision of a repository.
 
-    Call this in the transaction that stores the files of the commit, under the lock of objects.
+    Call this in the transaction that stores the files of the commit, which holds the lock of objects of the namespace.
     """
     await connection.execute(_sql.record, repository, ref, now, job)
     await connection.execute(_sql.trim, repository, MAX_REVISIONS)
@@ -56,6 +59,9 @@ async def release(connection: Connection, repository: uuid.UUID) -> None:
 
 
 async def held_head(connection: Connection, repository: uuid.UUID, *, generation: int) -> str | None:
-    """Return the commit at which automatic syncs are prevented, or None if they are allowed."""
+    """Return the head of the hold of a repository, or None without a hold.
+
+    Automatic syncs are prevented while this commit is the newest one of the branch.
+    """
     head: str | None = await connection.fetchval(_sql.held_head, repository, generation)
     return head

@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 #: Time between two searches for jobs without a wake-up: for lost wake-ups, postponed jobs and after errors.
 _SEARCH_INTERVAL_SECONDS: Final = 1.0
-#: Minimum time by which a job is postponed.
+#: Minimum time by which a job is postponed. Without it, workers would claim and postpone the job in a loop.
 _MIN_DELAY_SECONDS: Final = 1.0
 #: Maximum number of times that workers without a free slot pass on a wake-up. The next one drops it: probably all workers are full.
 _MAX_PASSES: Final = 4
@@ -292,6 +292,7 @@ class JobConsumer:
         final_state = FinalState(job.uid, execution.owner, status.state.value, status.to_json())
         if sync_status.is_affected_by(job):
             async with self._database.transaction() as connection:
+                # Before the job, because it takes the lock of objects, and a transaction takes that lock before the lock of jobs.
                 await sync_status.update(connection, job, status)
                 if not await claims.finish(connection, [final_state]):
                     raise LeaseLost

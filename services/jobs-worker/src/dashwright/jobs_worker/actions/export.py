@@ -153,6 +153,7 @@ async def _collect_objects(
 ) -> _ExportSet:
     """List the objects to export and spool their versions. Raises NotFound for an unknown folder, and TooLarge."""
     options = job.options
+    # One more than the limit is requested, so that an excess is noticed without reading all folders.
     folders = await exports.folders(limits.max_files + 1)
     if len(folders) > limits.max_files:
         raise TooLarge("load folder tree: too many folders")

@@ -84,6 +84,7 @@ class DatabaseObjectStore:
         """Return all objects that the repository manages."""
         async with self._database.connection() as connection:
             rows = await managed_objects.list_managed(connection, namespace, repository)
+        # In a thread, because a repository may manage thousands of objects.
         return await asyncio.to_thread(_to_managed_objects, rows)
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:

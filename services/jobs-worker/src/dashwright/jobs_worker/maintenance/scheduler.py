@@ -295,6 +295,7 @@ class Scheduler:
             return
         self._waiting_jobs += len(submitted.wakeups)
         self._wakeups.publish_soon(submitted.wakeups)
+        # In a separate transaction, because it waits for the lock of objects, which must not delay submissions of jobs.
         async with self._database.transaction() as connection:
             await sync_status.refresh(connection, submitted.jobs[0].uid)
         log.info("sync_scheduled", repository=repository.name, incremental=incremental)

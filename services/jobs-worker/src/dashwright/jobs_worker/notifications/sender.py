@@ -121,6 +121,7 @@ class NotificationSender:
             return
         metrics.notifications.labels(receiver=notification.receiver, outcome="delivered").inc()
         bound_log.info("notification_delivered")
+        # Without a record, the lease expires and the notification is delivered again with the same id.
         with suppress(Unavailable):
             async with self._database.transaction() as connection:
                 await notifications.record_delivery(connection, notification)

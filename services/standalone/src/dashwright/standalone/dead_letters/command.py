@@ -247,6 +247,7 @@ async def _replay_selected(client: DeadLettersClient, output: Output, selector: 
 
 def _has_names(names: Names, selection: Selection, *, all_letters: bool) -> bool:
     """Return whether letters are named. Raises BadRequest unless exactly one of names, options that select letters and --all is given."""
+    # A command without arguments must not replay or discard all letters by mistake.
     if [bool(names), selection != ALL_LETTERS, all_letters].count(True) != 1:
         raise BadRequest("give either the names of letters, or options that select letters, or --all")
     return bool(names)

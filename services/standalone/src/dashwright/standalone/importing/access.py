@@ -1,4 +1,7 @@
-"""Access rules on folders and dashboards, from either form in which Grafana stores them, without I/O."""
+"""Access rules on folders and dashboards, read from rows of Grafana's database. This module does no I/O.
+
+Grafana stores access rules in two forms: as permissions of managed roles (``permission``), and in the older table ``dashboard_acl``.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -32,7 +35,7 @@ class ProtectedObject(NamedTuple):
 
 
 class Grantee(NamedTuple):
-    """A user, a team, or all users with a role. Exactly one member is set."""
+    """A user, a team, or all users with a role. Exactly one of the three fields is set."""
 
     user_id: int | None = None
     team_id: int | None = None
@@ -40,7 +43,10 @@ class Grantee(NamedTuple):
 
 
 class ManagedRole(NamedTuple):
-    """A role that Grafana manages for the permissions of one grantee on single objects."""
+    """A role that Grafana creates for one grantee. It has the grantee's permissions on single folders and dashboards.
+
+    This role is a row of the table ``role``, unlike ``Grantee.role``, which is a basic role such as Viewer.
+    """
 
     org_id: int
     grantee: Grantee

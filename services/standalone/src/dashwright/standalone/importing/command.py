@@ -23,9 +23,9 @@ from dashwright.standalone.postgres import open_database
 
 # Exit statuses.
 REFUSED, NOT_RUN = 1, 2
-#: Characters of a line of output that is not sent to a terminal.
+#: Characters of a line of output that is not sent to a terminal. Without it, rich would fit tables into 80 characters.
 _PIPED_WIDTH: Final = 160
-#: In seconds.
+#: In seconds. The whole import is one transaction, which would exceed the usual timeouts.
 _IMPORT_TIMEOUTS: Final = Timeouts(statement=3600, idle=3600)
 
 

@@ -91,6 +91,7 @@ def layout_check(section_members: Mapping[str, Check]) -> Check:
             findings.invalid(path, value, f"must not be inside more than {MAX_LAYOUT_DEPTH} other layouts")
             return
         findings.layout_depth += 1
+        # ``layout`` is defined below this function, because its rows and tabs contain layouts that this function checks.
         layout(value, path, findings)
         findings.layout_depth -= 1
 

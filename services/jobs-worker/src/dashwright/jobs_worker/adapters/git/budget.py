@@ -1,4 +1,4 @@
-"""The request budget of git hosts, shared by all workers.
+"""The limit on requests of all workers to each git host: the request budget of the host.
 
 Scheduled work leaves a share of the budget to requests of clients, and each organization leaves a share to other organizations. If a host
 throttles an organization, only its requests are paused: a bad token or abuse does not affect other organizations.
@@ -24,7 +24,10 @@ _MAX_RETRY_AFTER: Final = git_hosts.MAX_REQUESTED_PAUSE.total_seconds()
 
 
 class HostBudget:
-    """A budget of ``per_minute`` requests to each host, 0 for no limit. With ``leaves_reserve`` a quarter of the budget is not used."""
+    """A budget of ``per_minute`` requests to each host, 0 for no limit.
+
+    Scheduled work sets ``leaves_reserve``: its requests then leave a quarter of the budget to requests of clients.
+    """
 
     def __init__(self, database: Database, per_minute: int, *, leaves_reserve: bool = False) -> None:
         self._database = database
@@ -45,7 +48,10 @@ class HostBudget:
         raise TooManyRequests(message, retry_after=wait.seconds)
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
-        """Pause an organization's requests to a host, for ``retry_after`` seconds if the host says so, and return the error to raise."""
+        """Pause an organization's requests to a host, and return the error to raise.
+
+        ``retry_after`` is the pause, in seconds, that the host requested. If it is None, repeated pauses double, up to 15 minutes.
+        """
         async with self._database.connection() as connection:
             seconds = await git_hosts.pause(
                 connection, host, namespace, None if retry_after is None else timedelta(seconds=min(retry_after, _MAX_RETRY_AFTER))

@@ -1,4 +1,7 @@
-"""Headers of a host's responses, from the trace of the git program, which does not print them. The rest of the trace is discarded."""
+"""Headers of a host's responses. The git program prints them only in its trace, so they are read from the trace.
+
+The rest of the trace is discarded.
+"""
 
 import asyncio
 import email.utils
@@ -13,7 +16,10 @@ _MAX_TRACE_BYTES: Final = 16 * 1024
 """Bytes kept from the end of a trace. The response that refuses a request is the last one."""
 
 _CONNECT_SECONDS: Final = 15.0
-"""Limit for one connection with its TLS handshake, as over SSH. The limit of libcurl itself is five minutes, and git cannot change it."""
+"""Limit on one connection with its TLS handshake. Connections over SSH have the same limit.
+
+The limit of libcurl itself is five minutes, and git cannot change it.
+"""
 
 # Beginnings of the lines of a trace: ``==`` for events of libcurl, ``=>`` for sent and ``<=`` for received data.
 _CONNECTING: Final = b"== Info:   Trying "
@@ -31,7 +37,7 @@ class GitTrace:
     """A pipe for the trace of the program. In some versions the trace has tokens in it, so no other process may read it."""
 
     def __init__(self, read_end: int, write_end: int) -> None:
-        #: The open ends of the pipe; the last one is closed first.
+        #: The ends of the pipe that are open. The write end is last, because it is closed first.
         self._ends = [read_end, write_end]
         self._last_bytes = b""
 

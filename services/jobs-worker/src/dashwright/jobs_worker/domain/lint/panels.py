@@ -13,7 +13,7 @@ from dashwright.jobs_worker.domain.lint.finding import Finding, panel_finding
 _VALUE_PANELS: Final = ("stat", "singlestat", "graph", "table", "timeseries", "gauge")
 """Panel types that need a title, a unit and a query."""
 
-_QUERY_PANELS: Final = ("singlestat", "graph", "table", "timeseries")
+_VARIABLE_SOURCE_PANELS: Final = ("singlestat", "graph", "table", "timeseries")
 """Panel types whose data source must be a variable."""
 
 _BUILT_IN_TYPES: Final = ("grafana", "dashboard", "mixed")
@@ -25,7 +25,7 @@ _BUILT_IN_UIDS: Final = ("-- Mixed --", "-- Grafana --", "-- Dashboard --", "gra
 def source_is_variable(board: Board) -> Iterator[Finding]:
     """Yield a finding for each panel with a fixed data source: the dashboard cannot be used with another data source."""
     source_variable_names = {variable.name for variable in board.variables if variable.source_type}
-    for panel in _panels_of_types(board, _QUERY_PANELS):
+    for panel in _panels_of_types(board, _VARIABLE_SOURCE_PANELS):
         if panel.targets and not _is_built_in(panel.source) and panel.source.variable not in source_variable_names:
             source_description = f"the data source {panel.source.uid}" if panel.source.uid else "the default data source"
             yield panel_finding(panel, f"queries {source_description}: let a variable of type datasource choose it")
