@@ -22,7 +22,7 @@
     └── DeadlineExceeded       504  deadline-exceeded    retryable
 
 ``status`` is the HTTP status, ``code`` a stable identifier for programs, ``reason`` the Kubernetes Status reason
-(Kubernetes API conventions), ``retryable`` whether the same request may succeed later.
+(Kubernetes API conventions; empty for a status without one), ``retryable`` whether the same request may succeed later.
 """
 
 from collections.abc import Mapping, Sequence

@@ -217,4 +217,5 @@ async def _connected(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Reco
             raise
         raise unreachable_error(database_label(url), error) from error
     finally:
+        # Not ``close``, which would wait for a server that does not respond.
         connection.terminate()

@@ -102,6 +102,7 @@ class MemorySubscription:
         while True:
             try:
                 return self._apply_result(delivery, self._queue.spec.name, result)
+            # Also an Unavailable, but a queue that does not exist is not waited for.
             except Unroutable:
                 raise
             except Unavailable as error:

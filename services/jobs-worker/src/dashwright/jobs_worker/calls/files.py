@@ -164,6 +164,7 @@ class FileCalls:
             except Conflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
+                # The branch has moved. If only other files changed, the next decision has the same base and is committed on the new head.
                 state = await self._load_state(request.namespace, request.name)
                 continue
             return await self._store_change(state, context, decision, checkout, committed_checkout, request)
@@ -327,6 +328,7 @@ async def _recomputed_decision(
     context: ChangeContext, parent_checkout: Checkout | None, committed_checkout: Checkout, request: ChangeRequest, ref: str
 ) -> ChangeDecision | None:
     """Return the change, decided again on the parent of ``committed_checkout``; None if ``committed_checkout`` has another content."""
+    # On the parent of a commit with another change, the request may be invalid.
     with suppress(BadRequest, Conflict, NotFound):
         decision = await decide(context, parent_checkout, request, ref, _generated_suffix)
         if await files_match(committed_checkout, decision.edits):

@@ -20,11 +20,11 @@ MAX_DETAILED_FILES: Final = 10
 _SEPARATOR: Final = "\n\n"
 """Empty line between two blocks of Markdown."""
 
-# The table of all files, with a row for each file.
+# The table of all files, with a row for each file. It takes at most a third of the comment, so that sections have room.
 _MAX_ROWS: Final = 100
 _MAX_TABLE_CHARACTERS: Final = 20_000
 
-# The section of one file. Details are settings whose old and new values are shown.
+# The section of one file, at most a quarter of the comment. Details are settings whose old and new values are shown.
 _MAX_SECTION_CHARACTERS: Final = 15_000
 _MAX_PANELS: Final = 30
 _MAX_MOVED_PANELS: Final = 10

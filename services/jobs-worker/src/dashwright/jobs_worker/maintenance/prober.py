@@ -83,6 +83,7 @@ class Prober:
 
         async with self._database.transaction() as connection:
             status = await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            # After the update, because ``change`` is not a coroutine and cannot write to the database.
             for repository, announcements in changes:
                 await announce(connection, repository, announcements)
         return status.health

@@ -105,7 +105,7 @@ class SyncRunner:
         if not stored_commit.commit or not (jobs.is_incremental(job) or checkout.commit == stored_commit.commit):
             return None
         difference = await checkout.difference_since(stored_commit.commit, [item.path for item in quarantined])
-        # The repository then has too many files, and listing all of them raises the error that says so.
+        # If the repository has too many files, None is returned: the list of all files raises the error about the limit.
         is_too_large = difference is not None and stored_commit.entries + difference.growth > self._max_entries
         return None if is_too_large else difference
 

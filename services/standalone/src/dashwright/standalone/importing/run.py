@@ -170,6 +170,7 @@ async def _import_folders(state: _ImportState) -> None:
     The ids by which older clients refer to folders are in the dashboard table only.
     """
     dashboard_table_folders: dict[tuple[int, str], ImportedObject] = {}
+    # These rows do not count for the progress, because ``_import_dashboards`` reads them again.
     async for row in state.source.rows("dashboard", ["org_id", "id"]):
         if not flag(row, "is_folder") or not state.includes_org(integer(row, "org_id")):
             continue

@@ -60,6 +60,7 @@ def _variable(variable: _Members) -> dict[str, Any]:
         classic["current"] = _option(object_in(spec, "current"))
     if form.has_options:
         classic["options"] = _options(spec, "options")
+    # Last, because a special member replaces the general one: a constant is hidden even if its spec does not hide it.
     return classic | form.special(spec)
 
 

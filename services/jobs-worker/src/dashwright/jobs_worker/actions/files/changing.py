@@ -156,6 +156,7 @@ class _ExistingFiles:
     def _written_body(self, path: str, content: str, make_suffix: Callable[[], str]) -> bytes:
         """Return the submitted content as the file is written. YAML may have several documents."""
         namespace, max_file_bytes = self._context.repository.namespace, self._context.tools.max_file_bytes
+        # The content may be JSON although the file is YAML.
         documents = split_documents(content) if not path.endswith(".json") and not content.lstrip().startswith("{") else ()
         if len(documents) < 2:
             tree = read_content(content)
@@ -164,7 +165,7 @@ class _ExistingFiles:
         return "---\n".join(write_yaml(file_tree(_tree_of(document, content), namespace, make_suffix)) for document in documents).encode()
 
     def _check_unchanged_name(self, path: str, new_name: str) -> None:
-        """Raise BadRequest if the valid ``_folder.json`` at a path has another name. It would be another folder."""
+        """Raise BadRequest if the valid ``_folder.json`` at a path has another name, which would be that of another folder."""
         if self._checkout is None or path not in self._entries_by_path:
             return
         try:

@@ -133,7 +133,7 @@ def push_rejection(branch: str, reason: str, stderr: str, secrets: Sequence[str]
 
 
 def _redacted(text: str, secrets: Sequence[str]) -> str:
-    """Return the text without control characters and secrets."""
+    """Return the text without control characters and secrets. A control character inside a secret would hide it, so it is removed first."""
     printable = "".join(character for character in text if character.isprintable())
     return reduce(lambda value, secret: value.replace(secret, "***"), secrets, _CREDENTIALS_IN_URL.sub(r"\1", printable))
 

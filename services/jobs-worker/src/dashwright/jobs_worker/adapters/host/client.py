@@ -144,6 +144,7 @@ class HostClient:
                 message = f"the certificate of {url.host} is not trusted: name the file of its authority in DASHWRIGHT_GIT_AUTHORITIES"
                 raise SourceFailed(message) from error
             except aiohttp.ClientConnectorError as error:
+                # Only after this error the next address is tried: after any other error, the host may have handled the request.
                 if attempt == len(addresses):
                     raise _failure(url, "cannot be reached") from error
             except TimeoutError as error:

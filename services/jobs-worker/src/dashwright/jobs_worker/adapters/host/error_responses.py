@@ -14,7 +14,7 @@ from dashwright.jobs_worker.adapters.git.trace import retry_after_seconds
 
 _MAX_DETAIL_CHARACTERS: Final = 200
 _LIMIT_MESSAGE: Final = "rate limit"
-"""Words by which a response about a secondary rate limit is recognized: it has no header."""
+"""Words in a response about a secondary rate limit of GitHub, which may have no header to recognize it by."""
 
 
 @dataclass
@@ -68,6 +68,7 @@ def error_for(response: ErrorResponse, secrets: Sequence[str] = ()) -> Dashwrigh
             return NotFound("the git host's API finds nothing there: it is deleted, or the token may not see it")
         case HTTPStatus.CONFLICT:
             return Conflict(f"the git host's API refuses the change because something else changed first{detail}")
+        # Before the ranges of statuses, because a host may request a pause by status 403, 429 or 503.
         case _ if is_throttled(response):
             return TooManyRequests("the git host's API requests a pause; try again later", retry_after=retry_after(response))
         case status if status < HTTPStatus.BAD_REQUEST:

@@ -34,9 +34,11 @@ def pull_request_of(host: Host, data: Any) -> PullRequest:
     description, reader = host.pull_requests, MemberReader(data)
     number, head = reader.number(description.number, MAX_SHORT_NUMBER), reader.text(description.head)
     base_repository, head_repository = member_of(data, description.base_repository), member_of(data, description.head_repository)
+    # If the host names no repositories, the pull request counts as one from a fork, whose author receives no pictures of data.
     is_from_fork = base_repository is None or base_repository != head_repository
     reference, fork_path = description.fork_reference if is_from_fork else description.reference, ""
     if is_from_fork and description.are_forks_separate:
+        # The path becomes a part of the URL from which git fetches.
         fork_path = head_repository if isinstance(head_repository, str) and _REPOSITORY_PATH.fullmatch(head_repository) else ""
         reference = reference if fork_path else ""
     pull_request = PullRequest(

@@ -246,6 +246,7 @@ def _source(item: Mapping[str, Any], data_query: Mapping[str, Any] | None = None
     if reference is None and data_query:
         reference = data_query.get("datasource")
     source = object_of(reference)
+    # In old dashboards, a reference is only the name of the data source, or its uid.
     uid = string_of(reference) or string_at(source, "uid") or string_at(source, "name")
     source_type = string_at(source, "type")
     if not source_type and data_query:

@@ -40,7 +40,7 @@ class Waiver(ApiModel):
     """A waiver of a rule, with its reason."""
 
     reason: str | None = None
-    #: Places where the rule is waived; everywhere if the list is empty.
+    #: Places where the rule is waived; everywhere if the list is empty. Each finding is compared with each place, so the list is limited.
     entries: Annotated[list[WaivedPlace], Field(max_length=1000)] | None = None
 
     def covers(self, dashboard: str, finding: Finding) -> bool:
