@@ -30,6 +30,7 @@ OLD_READERS: Final = ("dashwright-api", "dashwright")
 #: Suffix of the application name of gateways that read changes by snapshot. The name of their service precedes it.
 READS_BY_SNAPSHOT: Final = "/snapshot"
 
+#: Maximum number of changes that one call of ``trim`` deletes.
 _TRIM_BATCH: Final = 20_000
 
 _sql = queries.load(__package__, "changes.sql")

@@ -19,7 +19,7 @@ from dashwright.common.stores.job_records import StoredJob
 
 log = structlog.get_logger()
 
-#: Minimum time between two writes of the progress.
+#: Minimum time between two writes of the progress. Each write is a change that all watches of the job receive.
 _REPORT_INTERVAL_SECONDS = 0.5
 
 

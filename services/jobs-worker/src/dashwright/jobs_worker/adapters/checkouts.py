@@ -182,7 +182,7 @@ class RepositoryCheckouts:
                 f"pull request {pull_request.number} comes from a fork that does not exist any more; "
                 "push its branch to the repository, and open the pull request from it"
             )
-        # The reference may contain a branch name of a stranger, and becomes an argument of git.
+        # The reference may contain a branch name that the author of a fork chose, and becomes an argument of git.
         if not is_branch(pull_request.reference.removeprefix("refs/")):
             raise BadRequest(f"pull request {pull_request.number} has a branch with an invalid name; rename it")
         return self._git_checkout(repository, await self._fetch_pull_request(repository, pull_request))

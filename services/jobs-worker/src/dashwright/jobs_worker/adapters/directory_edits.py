@@ -41,6 +41,7 @@ def _edit(checkout: DirectoryCheckout, edits: Sequence[Edit]) -> None:
     root = checkout.open_root()
     try:
         modes = {edit.path: _checked_mode(root, edit, checkout.max_file_bytes) for edit in edits}
+        # Written before files are removed, so that a failed write of a moved file does not lose it.
         _write(root, [edit for edit in edits if edit.body is not None], modes)
         _remove(root, [edit.path for edit in edits if edit.body is None])
     finally:

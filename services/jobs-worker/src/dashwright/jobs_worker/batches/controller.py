@@ -111,6 +111,7 @@ class BatchController:
         for uid in uids:
             try:
                 is_unfinished |= await self._handle(uid)
+            # The database is unreachable for the other batches, too.
             except Unavailable:
                 raise
             except DashwrightError as error:
@@ -149,6 +150,7 @@ class BatchController:
         # The step may have ended the batch, and recorded its notification.
         if controlled_batch.is_closed and not controlled_batch.dispatched:
             self._on_due()
+        # In a separate transaction, because the lock of objects is taken before the lock of jobs, which this step may have taken.
         if self._may_report(controlled_batch):
             await self._report(uid, stored_object.namespace)
         return has_more

@@ -57,6 +57,7 @@ _MAX_DOUBLINGS: Final = 10
 """Bound on the doublings of the delay, after which it is far above the limit."""
 
 _ABANDON_AFTER: Final = timedelta(days=1)
+"""Time after which a webhook that cannot be removed is left at its host."""
 
 
 def webhook_base_url(public_url: str, allowed: AllowedHosts) -> str | None:
@@ -88,6 +89,7 @@ class Hooks:
 
     async def refresh(self) -> None:
         """Create and renew, once, the webhooks of repositories that are new, changed or due for a check."""
+        # Without a public address, hosts could not call a webhook.
         has_more = self._public_url is not None
         while has_more:
             async with self._database.connection() as connection:

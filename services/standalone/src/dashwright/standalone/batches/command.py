@@ -163,7 +163,7 @@ def submit(
     timeout_seconds
         The longest time to wait, in seconds.
     priority
-        The priority of a new batch, from 1 to 5, the most urgent.
+        The priority of a new batch, from 1 to 5; 5 is the most urgent.
     parallelism
         How many items of a new batch run concurrently at most.
     attempts
@@ -285,6 +285,7 @@ def items(name: BatchName, /, *, state: OneState = None, as_json: AsJson = False
     async def run(client: BatchesClient, output: Output) -> int:
         table = Table(*ITEM_COLUMNS, box=None, pad_edge=False)
         async for item in client.items(name, state):
+            # Written as they arrive, because a batch may have a million items.
             if as_json:
                 _write_line(item.model_dump(mode="json", by_alias=True, exclude_none=True))
             else:

@@ -166,6 +166,7 @@ async def _start(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             pass_fds=[inherited_descriptor],
+            # A process group of its own, so that ``_terminate`` reaches the processes that git starts.
             start_new_session=True,
         )
     except FileNotFoundError as error:

@@ -63,7 +63,7 @@ class RequestBudget(Protocol):
         ...
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
-        """Pause requests after a host asked for fewer, for ``retry_after`` seconds if it says so, and return the error to raise."""
+        """Pause requests after a host asked for fewer, and return the error to raise. ``retry_after`` is the requested pause, or None."""
         ...
 
 

@@ -21,6 +21,7 @@ def give_links_a_url(panel: Object) -> None:
 def _with_url(link: Object) -> Object:
     """Return a link whose URL has the target, the options as parameters, and the parameters of the link."""
     url = text(link, "url")
+    # Old versions of Grafana address a dashboard by the slug of its title.
     if not url and (dashboard := text(link, "dashboard")):
         url = "dashboard/db/" + _SPACES.sub("-", _NOT_IN_SLUG.sub("", dashboard.lower()))
     elif not url and (path := text(link, "dashUri")):
