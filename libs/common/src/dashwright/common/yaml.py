@@ -39,6 +39,7 @@ _ALIAS: Final = re.compile(r"(?:^|(?<=[\s\x85\ufeff\[{,:?-]))\*[^\s*]")
 _DIRECTIVE: Final = re.compile("^%", re.MULTILINE)
 
 _MAX_DEPTH: Final = 128
+#: Maximum number of lines that begin with ``%``. It takes ryaml too long to read many of them.
 _MAX_DIRECTIVES: Final = 16
 #: Maximum number of parser events, which are checked in less than a second. 5 MB of dashboards have fewer.
 _MAX_EVENTS: Final = 500_000

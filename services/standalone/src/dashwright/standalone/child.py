@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+#: Option of ``prctl`` on Linux that sets the signal which the process receives when its parent ends.
 _PR_SET_PDEATHSIG = 1
 
 

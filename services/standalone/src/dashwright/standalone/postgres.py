@@ -30,7 +30,7 @@ from dashwright.standalone.placement import Placement, choose_placement
 log = structlog.get_logger()
 
 _MAX_SOCKET_PATH_LENGTH = 107  # The limit in bytes on Linux; other systems have about the same.
-_SOCKET_NAME = "/.s.PGSQL.5432"
+_SOCKET_NAME = "/.s.PGSQL.5432"  # PostgreSQL names its socket after the port.
 _START_TIMEOUT_SECONDS = 60.0  # After a crash, a start has to replay the write-ahead log.
 _STOP_TIMEOUT_SECONDS = 30.0
 _CONNECT_TIMEOUT_SECONDS = 5.0

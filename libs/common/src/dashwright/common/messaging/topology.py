@@ -34,6 +34,7 @@ RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
 
 #: Binding keys of submissions and of wake-ups of jobs workers.
 _SUBMIT, _WORK = "submit.#", "work.#"
+#: Values of ``Queue.consumer_timeout`` and ``Queue.delivery_limit`` for queues of jobs.
 _MAX_JOB_SECONDS = 24 * 3600.0
 _MAX_REDELIVERIES = 20
 

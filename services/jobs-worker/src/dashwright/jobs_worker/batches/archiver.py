@@ -28,6 +28,7 @@ log = structlog.get_logger()
 
 #: Time after which another worker may store a segment whose worker is unresponsive.
 _LEASE: Final = timedelta(seconds=60)
+#: Time between two renewals of the claim of a segment, which must be well before the end of ``_LEASE``.
 _RENEW_MILLISECONDS: Final = 15_000
 #: Maximum number of batches that one search finds.
 _MAX_BATCHES: Final = 50
@@ -98,7 +99,7 @@ class BatchArchiver:
             if not is_stored:
                 async with self._database.connection() as connection:
                     await batch_segments.release(connection, segment)
-        # The results before a retry of an item.
+        # The previous object of the segment has the results from before a retry of an item.
         if segment.object is not None:
             await self._storage.delete(segment.object)
 

@@ -20,6 +20,7 @@ log = structlog.get_logger()
 
 #: Time after the end of a job of a deleted repository in which the reason of its end can be read.
 _ORPHAN_RETENTION: Final = timedelta(days=1)
+#: Time in which a redelivered message is recognized by its id, and creates no second job.
 _MESSAGE_ID_RETENTION = timedelta(days=1)
 _EXPIRED_NAME_RETENTION = timedelta(days=7)
 _PICTURE_RETENTION = timedelta(days=30)

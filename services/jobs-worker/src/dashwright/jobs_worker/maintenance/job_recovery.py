@@ -15,6 +15,7 @@ from dashwright.common.work.wakeups import WakeupPublisher
 
 log = structlog.get_logger()
 
+#: Maximum number of jobs that one call recovers.
 _BATCH_SIZE = 100
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 Row: TypeAlias = Mapping[str, Any]
 
 _INTEGER_PATTERN: Final = re.compile(r"-?[0-9]{1,18}")
+#: Larger numbers count as no time, because ``datetime`` cannot represent all of them.
 _YEAR_3000_SECONDS: Final = 32_503_680_000
 _MIN_YEAR: Final = 1971
 """Earlier timestamps, such as Go's zero time and the Unix epoch, mean that there is no time."""

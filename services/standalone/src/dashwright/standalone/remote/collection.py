@@ -9,6 +9,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.standalone.remote.client import WATCH_SECONDS, ServerClient
 
 _PAGE_SIZE: Final = 500
+#: Number of failed reads in a row after which a watch is given up.
 _MAX_ATTEMPTS: Final = 5
 
 Document = Mapping[str, Any]

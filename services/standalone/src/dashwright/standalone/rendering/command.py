@@ -124,6 +124,7 @@ def render(
     occasions = _changes([Path(dashboard), *([data] if data else [])]) if watch else [None]
     status = NOT_DONE
     try:
+        # With --watch, a file that cannot be drawn is only reported: its next change may correct it.
         for _ in occasions:
             status = _render_file(dashboard, data, output, options, now)
     except KeyboardInterrupt:

@@ -17,6 +17,8 @@ MAX_ITEMS: Final = 1000
 """Limit on the commits of one history."""
 
 _MAX_EXAMINED_COMMITS: Final = 100_000
+"""Limit on the commits that are searched: for a path that few commits touch, the search would read the whole history."""
+
 _MAX_MESSAGE_CHARACTERS: Final = 10_000
 _MAX_NAME_CHARACTERS: Final = 200
 

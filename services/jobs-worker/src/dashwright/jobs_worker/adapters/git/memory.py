@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Final
 
 _MAX_BYTES: Final = 2 * 1024 * 1024 * 1024
+"""Limit for a program outside of a container, or in a container with much memory."""
+
 _CONTAINER_DIVISOR: Final = 2
 """One program may use half of the container's memory. If several need so much, the system ends one of them."""
 
