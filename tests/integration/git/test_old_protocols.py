@@ -105,7 +105,7 @@ async def test_older_protocols_need_the_branch_of_the_first_commit(
     assert await mirrors.fetch("uid", remote, branch) is None
     change = BranchChange(branch, "", "", [CommitDraft([Edit("a.json", b"1", None)], EVE, "first", datetime.now(UTC))])
     if version < 2 and not branch:
-        with pytest.raises(BadRequest, match=r"does not reveal .* name it in spec\.githost\.branch"):
+        with pytest.raises(BadRequest, match=r"does not reveal .* name the branch in the spec of the repository"):
             await commit(mirrors, "uid", remote, change)
         return
     pushed = await commit(mirrors, "uid", remote, change)
@@ -124,7 +124,7 @@ async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirr
     assert fetched is not None
     assert fetched.sha == first
     git(server.root / "r.git", "branch", "copy", "main")
-    with pytest.raises(BadRequest, match=r"does not reveal .*'copy', 'main'.* name it in spec\.githost\.branch"):
+    with pytest.raises(BadRequest, match=r"does not reveal .*'copy', 'main'.* name the branch in the spec of the repository"):
         await remote.default_branch(mirrors.ensure_root())
 
 

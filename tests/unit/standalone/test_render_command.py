@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dashwright.standalone.cli import app
+from dashwright.standalone.rendering import command
 
 pytestmark = pytest.mark.exhaustive
 
@@ -173,6 +174,17 @@ def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_pa
     monkeypatch.setattr(time, "sleep", sleep)
     assert run_command(file, "-o", str(output), "--data", write_file("r.json", results(1)), "--watch") == 0
     assert drawn_panels == [[1, 2], [1, 2], [1, 2], [7]]
+
+
+def test_an_interrupted_command_has_no_success(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If Ctrl-C interrupts the command before the picture is written, the exit status is 130, as in shells."""
+
+    async def interrupted(*_: object) -> bytes:
+        """Raise KeyboardInterrupt instead of drawing."""
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "draw_file", interrupted)
+    assert run_command(write_file("d.json", DASHBOARD), "-o", str(tmp_path / "x.json")) == 130
 
 
 @pytest.mark.parametrize("is_last", [False, True], ids=["before the options", "after the options"])

@@ -214,7 +214,7 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, mis
         await team.change(path="deploy/new")
     status = await team.advance()
     assert status["sync"]["state"] == "error"
-    assert "spec.githost.path" in status["sync"]["message"][0]
+    assert "correct the path in the spec" in status["sync"]["message"][0]
     _, plan = await team.api("POST", f"{REPOSITORIES}/team/sync", params={"dryRun": "All"})
     assert plan["errors"] == status["sync"]["message"]
     assert plan.get("items", []) == []

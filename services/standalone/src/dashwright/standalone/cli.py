@@ -37,7 +37,7 @@ app.command("dashwright.standalone.lint:check", name="lint", help=_LINT_HELP)
 
 _RENDER_HELP = """Draw a dashboard of a file or of a server as a PNG or SVG.
 
-The exit status is 0 if the picture was written, otherwise 2.
+The exit status is 0 if the picture was written, 130 after Ctrl-C (0 with --watch), otherwise 2.
 """
 app.command("dashwright.standalone.rendering.command:render", name="render", help=_RENDER_HELP)
 

@@ -17,7 +17,7 @@ from dashwright.common.models.pictures import PictureOptions, Theme
 from dashwright.common.settings import SettingsError
 from dashwright.standalone.documents import STANDARD_INPUT
 from dashwright.standalone.remote.client import ServerClient
-from dashwright.standalone.remote.command import NOT_DONE, report, run_command
+from dashwright.standalone.remote.command import INTERRUPTED, NOT_DONE, report, run_command
 from dashwright.standalone.remote.login import DEFAULT_SERVER, ServerOptions
 from dashwright.standalone.remote.output import Output
 from dashwright.standalone.rendering.files import draw_file
@@ -53,7 +53,7 @@ def render(
     """Draw a dashboard of a file or of a server.
 
     A file is drawn without a server. Its queries have the results in the file of --data. The exit status is 0 if the picture was
-    written, otherwise 2.
+    written, 130 after Ctrl-C (0 with --watch), otherwise 2.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def render(
         for _ in occasions:
             status = _render_file(dashboard, data, output, options, now)
     except KeyboardInterrupt:
-        return 0
+        return 0 if watch else INTERRUPTED
     return status
 
 

@@ -208,7 +208,8 @@ class GitCheckout:
             short_hash = self._commit[:SHORT_HASH_DIGITS]
             raise Conflict(
                 f"there is no directory {self._directory!r} at commit {short_hash}, so the stored objects of this repository are "
-                "kept; correct spec.githost.path, or restore the directory, with a .keep in it if nothing is to be stored"
+                "kept; correct the path in the spec of the repository, or restore the directory, with a .keep in it if nothing is to "
+                "be stored"
             )
         return tree
 

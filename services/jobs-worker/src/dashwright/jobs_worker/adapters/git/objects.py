@@ -59,7 +59,7 @@ def tree_of(repository: pygit2.Repository, commit: pygit2.Commit, directory: str
         if not isinstance(entry, pygit2.Tree):
             advice = _ADVICE.get(FileMode(entry.filemode), "which is a file: give the path of a directory")
             short_hash = str(commit.id)[:SHORT_HASH_DIGITS]
-            raise BadRequest(f"spec.githost.path: {directory!r} contains {name!r} at commit {short_hash}, {advice}")
+            raise BadRequest(f"the path {directory!r} of the repository contains {name!r} at commit {short_hash}, {advice}")
         git_object = entry
     return git_object.peel(pygit2.Tree)
 

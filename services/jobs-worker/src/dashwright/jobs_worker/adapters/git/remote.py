@@ -330,7 +330,7 @@ class Remote:
 
 def _hidden_branch_error(detail: str) -> BadRequest:
     """Return the error for a default branch that the host does not reveal."""
-    message = f"the git host does not reveal its default branch{detail}: name it in spec.githost.branch"
+    message = f"the git host does not reveal its default branch{detail}: name the branch in the spec of the repository"
     return BadRequest(message, causes=[Cause("spec.githost.branch", "FieldValueRequired", message)])
 
 
