@@ -80,7 +80,7 @@ class FeatureSettingsFields(BaseSettings):
     )
     provisioning_seconds: Seconds = setting(10, "seconds between two reads of `PROVISIONING_DIR`", "api")
 
-    # SSH connections to git hosts
+    # Connections to git hosts
     git_seconds: Seconds = setting(600, "maximum time of a fetch or push by a job, in seconds", "jobs-worker")
     git_idle_seconds: Seconds = setting(
         90,
