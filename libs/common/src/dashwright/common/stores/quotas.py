@@ -1,9 +1,10 @@
 """Store of quotas: the limits of organizations, users and the installation, and the checks that creations are within them.
 
 Most uses of quotas are counted at each check; triggers keep the counts of objects in ``resource_count``. A transaction that
-creates something takes a lock before it counts, so that two transactions never claim the same remaining place. Dashboards of an organization use the lock of objects. All other targets
-use one lock for each owner and target. Locks are taken in this order: objects, jobs, quotas, rows. Transactions must be read
-committed, since a count has to include all that was committed before the lock was taken.
+creates something takes a lock before it counts, so that two transactions never claim the same remaining place. Dashboards of an
+organization use the lock of objects. All other targets use one lock for each owner and target. Locks are taken in this order:
+objects, jobs, quotas, rows. Transactions must be read committed, since a count has to include all that was committed before the
+lock was taken.
 """
 
 from collections.abc import Sequence
