@@ -160,9 +160,9 @@ class Gateway:
             response_bytes=settings.response_bytes,
             address_connections=settings.address_connections,
         )
-        # A watch keeps the identity with which it started, so it must end when the rights of its caller change.
         self.authentication.identity_cache.on_invalidation(self._feed.end_watches)
-        jobs_worker, dead_letters = RepositoryClient(database, broker, self._rpc, health_client), self._dead_letters.use_cases
+        jobs_worker = RepositoryClient(database, broker, self._rpc, health_client)
+        dead_letters = self._dead_letters.use_cases
         item_limits = ItemLimits(max_items=settings.batch_items, max_waiting_jobs=settings.waiting_jobs)
         services = create_services(
             settings, database, jobs, job_repositories, item_limits, dead_letters, self._feed, clock, self._cipher, jobs_worker, policy

@@ -72,7 +72,10 @@ class Feed:
         self._access_callbacks.append(callback)
 
     def end_watches(self, subject: str) -> None:
-        """End the watches of callers whose rights may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
+        """End the watches of callers whose rights may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``.
+
+        A watch keeps the identity with which it started, so it would otherwise continue with the former rights.
+        """
         self._watchers.relist(subject)
 
     def watch(self, kind: Kind, namespace: str, name: str | None, caller: Identity, *, seconds: float, bookmarks: bool) -> Cursor:
