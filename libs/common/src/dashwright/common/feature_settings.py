@@ -1,10 +1,11 @@
 """Declaration of the settings of single features. ``settings_fields`` has those of services, queries, jobs and repositories."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings
+from pydantic_settings import BaseSettings, NoDecode
 
 from dashwright.common.setting_field import Days, Positive, Seconds, setting
 
@@ -59,6 +60,8 @@ class FeatureSettingsFields(BaseSettings):
     )
 
     # Versions of dashboards
+    versions_kept: Positive = setting(20, "number of versions that are kept of each dashboard: the newest ones", "jobs-worker, import")
+    trash_days: Days = setting(30, "days for which a deleted dashboard can be restored", "api, jobs-worker")
     preferred_dashboard_version: Literal["v0alpha1", "v1alpha1", "v1beta1", "v1", "v2alpha1", "v2beta1", "v2"] = setting(
         "v2alpha1",
         "API version of dashboards that discovery prefers: `v0alpha1`, `v1alpha1`, `v1beta1`, `v1`, `v2alpha1`, `v2beta1` or `v2`. "
@@ -100,6 +103,24 @@ class FeatureSettingsFields(BaseSettings):
         "`knownHosts`. A host with any other key is refused",
         "jobs-worker",
         displayed_default="none",
+    )
+    host_requests: Annotated[int, Field(ge=0)] = setting(
+        600,
+        "maximum number of requests per minute that all workers together send to one git host (name and port); `0` means unlimited. The "
+        "last quarter is reserved for requests that a caller waits for. An organization must leave some requests to other organizations: "
+        "an eighth of the number that it has sent in the last minute, such as 50 after 400 requests. A fetch counts as three requests. A "
+        "check of a branch counts as one request, but as two over SSH or for a host without version 2 of the git protocol",
+        "jobs-worker",
+    )
+    git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(
+        None,
+        "comma-separated list that describes git hosts as `host=kind`, `host=address` or `host=kind+address` (or `host:port=…`). The kind "
+        "is `github`, `gitlab`, `gitea` or `bitbucket`, and the address is that of the REST API. An entry is needed only if the host is "
+        "not recognized or the address is not the usual one ([git hosts](pull-requests.md#git-hosts)). An address that ends in `/api/v3`, "
+        "`/api/v4`, `/api/v1` or `/2.0` implies the kind. `host=` alone means that the host has no API",
+        "jobs-worker",
+        displayed_default="empty",
+        default_factory=dict,
     )
 
     # Notifications

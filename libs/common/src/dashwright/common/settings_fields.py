@@ -364,8 +364,6 @@ class SettingsFields(BaseSettings):
         "number, but an Admin may have all of it",
         "api",
     )
-    versions_kept: Positive = setting(20, "number of versions that are kept of each dashboard: the newest ones", "jobs-worker, import")
-    trash_days: Days = setting(30, "days for which a deleted dashboard can be restored", "api, jobs-worker")
     change_seconds: Positive = setting(
         3600,
         "seconds for which changes are kept. A watch cannot resume from an older version, and an older `continue` token of a list is not "
@@ -382,24 +380,6 @@ class SettingsFields(BaseSettings):
         "`true`: this worker may schedule syncs of new and changed repositories, and of repositories whose interval has passed. At any "
         "time, only one worker schedules the syncs",
         "jobs-worker",
-    )
-    host_requests: Annotated[int, Field(ge=0)] = setting(
-        600,
-        "maximum number of requests per minute that all workers together send to one git host (name and port); `0` means unlimited. The "
-        "last quarter is reserved for requests that a caller waits for. An organization must leave some requests to other organizations: "
-        "an eighth of the number that it has sent in the last minute, such as 50 after 400 requests. A fetch counts as three requests. A "
-        "check of a branch counts as one request, but as two over SSH or for a host without version 2 of the git protocol",
-        "jobs-worker",
-    )
-    git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(
-        None,
-        "comma-separated list that describes git hosts as `host=kind`, `host=address` or `host=kind+address` (or `host:port=…`). The kind "
-        "is `github`, `gitlab`, `gitea` or `bitbucket`, and the address is that of the REST API. An entry is needed only if the host is "
-        "not recognized or the address is not the usual one ([git hosts](pull-requests.md#git-hosts)). An address that ends in `/api/v3`, "
-        "`/api/v4`, `/api/v1` or `/2.0` implies the kind. `host=` alone means that the host has no API",
-        "jobs-worker",
-        displayed_default="empty",
-        default_factory=dict,
     )
     public_url: str = setting(
         "",
