@@ -176,7 +176,7 @@ def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_pa
     assert drawn_panels == [[1, 2], [1, 2], [1, 2], [7]]
 
 
-def test_an_interrupted_command_has_no_success(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_command_exits_with_130(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If Ctrl-C interrupts the command before the picture is written, the exit status is 130, as in shells."""
 
     async def interrupted(*_: object) -> bytes:
